@@ -1,0 +1,97 @@
+"""The inputs that a bundle ships: prompts as token ids, seeded noise, a source picture, and the blank source's latents."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import PIL.Image
+import torch
+from safetensors.numpy import save_file
+
+from exporters.guidance import BLANK_LATENTS, ZERO_LATENTS
+from exporters.parts import Floats, Model, image_tensor
+from exporters.prompts import encode_prompt
+from profiler.errors import MissingSource
+from profiler.records.bundle import DefaultInputs
+from profiler.records.plan import Plan, Port
+from profiler.records.record import Task
+from profiler.records.spec import TaskDefaults
+
+Pixels = npt.NDArray[np.uint8]
+
+
+def write_default_inputs(
+    plan: Plan, settings: TaskDefaults, source: Pixels | None, tokenizer: Path, folder: Path
+) -> DefaultInputs:
+    """Write the tensors that a plan's ports ask for, and the picture they hold where there is one."""
+    relative = f"inputs/{plan.task}"
+    (folder / "inputs").mkdir(exist_ok=True)
+    save_file(job_inputs(plan, settings, source, tokenizer), folder / f"{relative}.safetensors")
+    if source is not None:
+        PIL.Image.fromarray(source).save(folder / f"{relative}_source.png")
+    return DefaultInputs(
+        path=f"{relative}.safetensors",
+        prompt=settings.prompt,
+        negative_prompt=settings.negative_prompt,
+        seed=settings.seed,
+        source_image=None if source is None else f"{relative}_source.png",
+    )
+
+
+def job_inputs(
+    plan: Plan, settings: TaskDefaults, source: Pixels | None, tokenizer: Path
+) -> dict[str, npt.NDArray[np.generic]]:
+    """Make a plan's inputs; the start noise comes before the step noise, so more steps keep what fewer had."""
+    generator = np.random.Generator(np.random.PCG64(settings.seed))
+    tensors: dict[str, npt.NDArray[np.generic]] = {}
+    for port in plan.inputs:
+        if port.name == "prompt_ids":
+            tensors[port.name] = encode_prompt(tokenizer, settings.prompt)
+        elif port.name == "negative_ids":
+            tensors[port.name] = encode_prompt(tokenizer, settings.negative_prompt)
+        elif port.name == "source_image" and source is not None:
+            tensors[port.name] = image_tensor(source)
+        else:
+            tensors[port.name] = _normal(generator, port)
+    return tensors
+
+
+def write_source_constants(model: Model, path: Path) -> None:
+    """Write the latents of the blank source, through the image encoder, and the zeros of unguided branches."""
+    if model.blank_source is None:
+        return
+    module = model.parts["image_encoder"].graphs["encode"].module
+    with torch.no_grad():
+        blank = module(torch.from_numpy(image_tensor(model.blank_source))).numpy()
+    save_file({BLANK_LATENTS: blank, ZERO_LATENTS: np.zeros_like(blank)}, path)
+
+
+def source_picture(task: Task, settings: TaskDefaults, registry: Path, model: Model) -> Pixels | None:
+    """Return an edit's source image at the model's size, from beside the registry entry or drawn. Raises MissingSource."""
+    if task != "edit":
+        return None
+    _, height, width = model.image
+    if settings.source_image is None:
+        return draw_test_picture(height, width)
+    path = registry / settings.source_image
+    try:
+        with PIL.Image.open(path) as picture:
+            fitted = picture.convert("RGB").resize((width, height), PIL.Image.Resampling.LANCZOS)
+    except OSError as error:
+        raise MissingSource(f"cannot read the source image {path}: {error}") from error
+    return np.array(fitted, dtype=np.uint8)
+
+
+def draw_test_picture(height: int, width: int) -> Pixels:
+    """Draw a disc over a two-way colour gradient."""
+    y, x = np.mgrid[0:height, 0:width]
+    down, across = y / max(1, height - 1), x / max(1, width - 1)
+    picture = np.stack([255 * across, 255 * down, 255 * (1 - across)], axis=-1)
+    picture[np.hypot(down - 0.5, across - 0.5) < 0.25] = (230, 200, 40)
+    return np.rint(picture).astype(np.uint8)
+
+
+def _normal(generator: np.random.Generator, port: Port) -> Floats:
+    return generator.standard_normal(port.shape, dtype=np.float32)

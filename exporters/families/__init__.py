@@ -1,0 +1,1 @@
+"""The architectures that can be exported, one module each."""

@@ -1,0 +1,122 @@
+"""Parts to ONNX files through torch.export, with bytes that depend on weights and code only."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import onnx_ir
+import torch
+
+from exporters.parts import Graph, Part
+from exporters.progress import Stages
+from profiler.errors import InternalError, ModelError
+from profiler.records.bundle import Component, Function
+from profiler.records.plan import Port
+from profiler.records.recipe import Recipe
+from profiler.records.record import DType
+
+FOLDER = "components"
+# Protobuf ends at 2 GB; long before, parsing a file whole costs memory that mapping its weights does not.
+EXTERNAL_DATA_FROM_BYTES = 100_000_000
+_DTYPES: dict[onnx_ir.DataType, DType] = {onnx_ir.DataType.FLOAT: "float32", onnx_ir.DataType.INT32: "int32"}
+_NOISY_LOGGERS = ("torch.onnx", "torch.export", "onnxscript", "onnx_ir")
+
+
+def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Component:
+    """Write a part's functions below `folder`. Raises ModelError where torch cannot export one."""
+    functions: dict[str, Function] = {}
+    files: list[str] = []
+    for name, graph in part.graphs.items():
+        stages.begin(f"export {part.name}.{name}")
+        path = f"{FOLDER}/{file_name(part.name)}/{file_name(name)}.onnx"
+        model = _trace(f"{part.name}.{name}", graph, recipe.opset)
+        files += write_model(model, folder, path)
+        functions[name] = Function(path=path, inputs=_ports(model.graph.inputs), outputs=_ports(model.graph.outputs))
+    return Component(
+        functions=functions, files=tuple(files), parameters=part.parameters, precision=recipe.precision
+    )
+
+
+def file_name(name: str) -> str:
+    """Return a name that is safe as one path segment everywhere."""
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name) or "_"
+
+
+def write_model(
+    model: onnx_ir.Model, folder: Path, path: str, *, external_from_bytes: int = EXTERNAL_DATA_FROM_BYTES
+) -> list[str]:
+    """Write a model, its weights beside it in a second file where they are large; return the files' paths."""
+    _strip(model)
+    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+    if sum(value.const_value.nbytes for value in model.graph.initializers.values() if value.const_value) < (
+        external_from_bytes
+    ):
+        onnx_ir.save(model, folder / path)
+        return [path]
+    onnx_ir.save(model, folder / path, external_data=f"{Path(path).name}.data")
+    return [path, f"{path}.data"]
+
+
+def _trace(name: str, graph: Graph, opset: int) -> onnx_ir.Model:
+    try:
+        with _quiet():
+            program = torch.onnx.export(
+                graph.module,
+                tuple(graph.inputs.values()),
+                input_names=list(graph.inputs),
+                output_names=list(graph.outputs),
+                opset_version=opset,
+                dynamo=True,
+                optimize=True,
+                verbose=False,
+            )
+    except Exception as error:  # torch.export raises whatever the model's own code raises under tracing
+        raise ModelError(f"torch cannot export {name} to ONNX: {str(error).splitlines()[0]}") from error
+    if program is None:
+        raise InternalError(f"torch.onnx.export returned nothing for {name}")
+    return program.model  # type: ignore[no-any-return, unused-ignore]
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    loggers = [logging.getLogger(name) for name in _NOISY_LOGGERS]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+def _strip(model: onnx_ir.Model) -> None:
+    """Remove doc strings and metadata: stack traces with this machine's paths, and torch's notes."""
+    graphs: list[Any] = [model.graph, *model.functions.values()]
+    described: list[Any] = [model, *graphs]
+    for graph in graphs:
+        for node in graph.all_nodes() if hasattr(graph, "all_nodes") else graph:
+            described += [node, *node.outputs]
+        described += [*graph.inputs, *getattr(graph, "initializers", {}).values()]
+    for item in described:
+        item.metadata_props.clear()
+        item.doc_string = None
+
+
+def _ports(values: Any) -> tuple[Port, ...]:
+    return tuple(_port(value) for value in values)
+
+
+def _port(value: Any) -> Port:
+    dtype, shape = _DTYPES.get(value.dtype), value.shape
+    if dtype is None or shape is None or not all(isinstance(size, int) for size in shape):
+        raise InternalError(f"graph boundary {value.name} is {value.dtype} {shape}; only static float32 and int32 may be")
+    return Port(name=value.name, dtype=dtype, shape=tuple(int(size) for size in shape))

@@ -1,0 +1,98 @@
+"""What a family hands to an exporter: network parts as modules with example inputs, and the facts that plans need."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import nn
+
+from profiler.records.record import Task
+from profiler.records.spec import TaskDefaults
+
+Floats = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Graph:
+    """One function to export; `inputs` are examples in the order of the module's arguments, float32 or int32."""
+
+    module: nn.Module
+    inputs: Mapping[str, torch.Tensor]
+    outputs: tuple[str, ...]
+
+    def run(self) -> tuple[torch.Tensor, ...]:
+        """Run the module eagerly on its example inputs."""
+        with torch.no_grad():
+            results = self.module(*self.inputs.values())
+        return results if isinstance(results, tuple) else (results,)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """One component to export."""
+
+    name: str
+    graphs: Mapping[str, Graph]
+
+    @property
+    def parameters(self) -> int:
+        """Count the weights, those that several functions share once."""
+        shared = {id(weight): weight.numel() for graph in self.graphs.values() for weight in graph.module.parameters()}
+        return sum(shared.values())
+
+
+class Reference(NamedTuple):
+    """What the source's own loop made: the float image [1, 3, H, W] of 0–255, and the noise its scheduler drew.
+
+    `step_noise` is [rounds, C, h, w], zero in rounds without noise.
+    """
+
+    image: Floats
+    step_noise: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReferenceInputs:
+    """What the source's own loop is run on; `source_image` is uint8 [H, W, 3], or None for generation."""
+
+    settings: TaskDefaults
+    noise: Floats
+    source_image: npt.NDArray[np.uint8] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Model:
+    """A loaded model, taken apart.
+
+    `image` and `latents` are (channels, height, width). `takes_source` says that the denoiser sees a source image
+    besides its latents; `blank_source`, uint8 [H, W, 3], stands for it when there is none.
+    """
+
+    title: str
+    parts: Mapping[str, Part]
+    scheduler: Any
+    tokenizer: Any
+    prompt_length: int
+    image: tuple[int, int, int]
+    latents: tuple[int, int, int]
+    takes_source: bool
+    blank_source: npt.NDArray[np.uint8] | None
+    tasks: tuple[Task, ...]
+    run_reference: Callable[[ReferenceInputs], Reference]
+
+
+def image_tensor(pixels: npt.NDArray[np.uint8]) -> Floats:
+    """Turn uint8 rows [H, W, 3] into a float image [1, 3, H, W] of 0–255."""
+    return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None], dtype=np.float32)
+
+
+def read_json(text: str) -> dict[str, Any]:
+    """Read a JSON object."""
+    loaded = json.loads(text)
+    return loaded if isinstance(loaded, dict) else {}

@@ -1,0 +1,105 @@
+"""Where a model's files are: beside the registry, in a folder, or on the Hugging Face hub."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from huggingface_hub import constants, snapshot_download
+from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled
+
+from profiler.bundle_files import sha256_of
+from profiler.errors import InputError, MissingSource
+from profiler.records.bundle import Source
+from profiler.records.spec import ModelSpec
+
+REGISTRY = Path(__file__).parent / "models"
+# The names that diffusers and transformers load without a variant; a repository's fp16 or EMA twins stay away.
+_WEIGHTS = re.compile(r"(diffusion_pytorch_model|model)(-\d{5}-of-\d{5})?\.safetensors")
+_WEIGHT_PATTERNS = ("diffusion_pytorch_model.safetensors", "diffusion_pytorch_model-?????-of-?????.safetensors",
+                    "model.safetensors", "model-?????-of-?????.safetensors")  # fmt: skip
+_PICKLES = (".bin", ".ckpt", ".pt", ".pth", ".pkl")
+_NOT_REACHED = (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, OSError)
+
+Fetch = Callable[..., str]
+
+
+class Located(NamedTuple):
+    """A pipeline folder on this machine, and what the manifest says about it."""
+
+    folder: Path
+    source: Source
+
+
+def locate(spec: ModelSpec, subfolders: Sequence[str], *, fetch: Fetch = snapshot_download) -> Located:
+    """Find a model's folder, downloading what is missing, and hash its weights.
+
+    `subfolders` are the pipeline parts needed; those that hold networks must hold safetensors weights.
+    Raises MissingSource where files are not here and cannot be fetched, or exist only as pickles.
+    """
+    folder, repo, revision = _find(spec, subfolders, fetch)
+    if not folder.is_dir():
+        raise MissingSource(f"{spec.name}: {folder} is not there")
+    digest = weights_sha256(folder, subfolders)
+    return Located(folder, Source(repo=repo, revision=revision, weights_sha256=digest))
+
+
+def weights_sha256(folder: Path, subfolders: Sequence[str]) -> str:
+    """Hash the weight files' names and contents, in the order of their paths."""
+    digest = hashlib.sha256()
+    for path in sorted(path for name in subfolders for path in _weights_in(folder / name)):
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{sha256_of(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def _find(spec: ModelSpec, subfolders: Sequence[str], fetch: Fetch) -> tuple[Path, str, str | None]:
+    if spec.embedded:
+        return REGISTRY / spec.repo, f"embedded:{spec.repo}", spec.revision
+    if Path(spec.repo).is_absolute():
+        return Path(spec.repo), f"local:{Path(spec.repo).name}", None
+    folder = fetch_snapshot(spec.repo, spec.revision, subfolders, fetch=fetch)
+    return folder, spec.repo, folder.name  # a snapshot's folder is named by its commit
+
+
+def fetch_snapshot(
+    repo: str, revision: str | None, subfolders: Sequence[str], *, fetch: Fetch = snapshot_download
+) -> Path:
+    """Download a hub repository's needed files, or find them in the cache. Raises MissingSource or InputError."""
+    patterns = _patterns(subfolders)
+    try:
+        return Path(fetch(repo, revision=revision, allow_patterns=patterns))
+    except HFValidationError as error:
+        raise InputError(f"{repo!r} is neither a folder here nor a hub id: {error}") from error
+    except _NOT_REACHED as error:
+        raise _not_here(repo, revision, error) from error
+
+
+def _patterns(subfolders: Sequence[str]) -> list[str]:
+    texts = [f"{name}/*.{suffix}" for name in subfolders for suffix in ("json", "txt")]
+    weights = [f"{name}/{pattern}" for name in subfolders for pattern in _WEIGHT_PATTERNS]
+    return ["model_index.json", *texts, *weights]
+
+
+def _not_here(repo: str, revision: str | None, error: Exception) -> MissingSource:
+    wanted = f"{repo} at revision {revision or 'main'}"
+    command = f"hf download {repo}" + (f" --revision {revision}" if revision else "")
+    reason = next(iter(str(error).splitlines()), type(error).__name__)
+    return MissingSource(
+        f"{wanted} is not in the cache {constants.HF_HUB_CACHE} and cannot be fetched: {reason}",
+        hint=f"On a machine with a network run: {command}  and set HF_HOME (now {constants.HF_HOME}) to its cache.",
+    )
+
+
+def _weights_in(folder: Path) -> list[Path]:
+    files = [path for path in folder.glob("*") if path.is_file()] if folder.is_dir() else []
+    weights = [path for path in files if _WEIGHTS.fullmatch(path.name)]
+    pickles: list[Any] = [path.name for path in files if path.suffix in _PICKLES]
+    if pickles and not weights:
+        raise MissingSource(
+            f"{folder} holds only pickled weights ({', '.join(sorted(pickles))}), which are never opened",
+            hint="Convert them on a machine you trust: load the pipeline, then save_pretrained(safe_serialization=True).",
+        )
+    return weights

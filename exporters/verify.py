@@ -1,0 +1,106 @@
+"""Compares an exported bundle with its source: each component on the same inputs, each task's image loop against loop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from safetensors.numpy import load_file
+
+from exporters.parts import Model, Part, Reference, ReferenceInputs
+from exporters.progress import Stages
+from exporters.tasks import PlannedTask
+from profiler.errors import BeyondTolerance, ModelError
+from profiler.records.bundle import Component, Difference, ImageDifference, Verification
+from profiler.records.record import Task
+from profiler.runner.engines.engine import Engine, EngineFailure
+from profiler.runner.interpreter import Image, Interpreter, to_pixels
+
+Array = npt.NDArray[np.floating[Any]]
+
+
+class Verifier:
+    """Runs one bundle's components and plans beside their source."""
+
+    def __init__(
+        self, model: Model, components: Mapping[str, Component], folder: Path, engine: Engine, stages: Stages
+    ) -> None:
+        self._model = model
+        self._components = components
+        self._folder = folder
+        self._engine = engine
+        self._stages = stages
+
+    def verify(
+        self, parts: Sequence[Part], planned: Mapping[Task, PlannedTask], relative_tolerance: float
+    ) -> Verification:
+        """Compare all components and images. Raises BeyondTolerance, or ModelError where something does not run."""
+        try:
+            components = {part.name: self._verify_part(part) for part in parts}
+            images = {task: self._verify_task(task, chosen) for task, chosen in planned.items()}
+        except EngineFailure as error:
+            raise ModelError(f"the exported {error.component} does not run in {self._engine.name}: {error}") from error
+        for task, found in images.items():
+            check_tolerance(task, found, relative_tolerance, components)
+        return Verification(reference=self._model.title, components=components, images=images)
+
+    def _verify_part(self, part: Part) -> Difference:
+        self._stages.begin(f"verify {part.name}")
+        calls = self._engine.load(part.name, self._components[part.name], self._folder)
+        found = []
+        for name, graph in part.graphs.items():
+            exported = calls[name]({port: value.numpy() for port, value in graph.inputs.items()})
+            found += [difference(a, b.numpy()) for a, b in zip(exported, graph.run(), strict=True)]
+        return Difference(
+            max_absolute=max(each.max_absolute for each in found), relative=max(each.relative for each in found)
+        )
+
+    def _verify_task(self, task: Task, planned: PlannedTask) -> ImageDifference:
+        self._stages.begin(f"verify {task}")
+        inputs: dict[str, Any] = load_file(self._folder / planned.defaults.path)
+        reference = self._model.run_reference(self._reference_inputs(task, planned, inputs))
+        if not np.isfinite(reference.image).all():
+            raise ModelError(f"the source itself makes an image with undefined values for {task}")
+        if "step_noise" in inputs:  # the source's scheduler can draw noise, but cannot be given any
+            inputs["step_noise"] = reference.step_noise
+        interpreter = Interpreter(planned.plan, self._components, self._folder, self._engine)
+        interpreter.prepare()
+        return image_difference(interpreter.run(inputs), reference)
+
+    def _reference_inputs(self, task: Task, planned: PlannedTask, inputs: Mapping[str, Any]) -> ReferenceInputs:
+        source = planned.source if task == "edit" else self._model.blank_source
+        return ReferenceInputs(settings=planned.settings, noise=inputs["noise"], source_image=source)
+
+
+def image_difference(image: Image, reference: Reference) -> ImageDifference:
+    """Compare a bundle's image with the one that the source's own loop made."""
+    levels = np.abs(image.pixels.astype(np.int16) - to_pixels(reference.image).astype(np.int16))
+    return ImageDifference(
+        float_image=difference(image.float_image, reference.image),
+        uint8_max_levels=int(levels.max()),
+        uint8_changed_share=float((levels > 0).mean()),
+    )
+
+
+def difference(output: Array, reference: Array) -> Difference:
+    """Return ‖a − b‖∞ and ‖a − b‖₂ / ‖b‖₂, in float64; where b is all zero the latter is ‖a‖₂."""
+    off = np.asarray(output, dtype=np.float64) - np.asarray(reference, dtype=np.float64)
+    size = float(np.linalg.norm(np.asarray(reference, dtype=np.float64)))
+    return Difference(
+        max_absolute=float(np.abs(off).max(initial=0.0)), relative=float(np.linalg.norm(off)) / (size or 1.0)
+    )
+
+
+def check_tolerance(task: Task, found: ImageDifference, tolerance: float, parts: Mapping[str, Difference]) -> None:
+    """Raise BeyondTolerance where an image is further off than allowed, and name the component that is furthest off."""
+    if found.float_image.relative <= tolerance:  # false for NaN too
+        return
+    worst = max(parts, key=lambda name: (np.isnan(parts[name].relative), parts[name].relative))
+    raise BeyondTolerance(
+        f"the exported {task} image is {found.float_image.relative:.2e} (relative) away from its source's, "
+        f"the recipe allows {tolerance:.0e}",
+        hint=f"Component furthest off: {worst} ({parts[worst].relative:.2e}). No bundle was written.",
+    )

@@ -1,0 +1,145 @@
+"""The files of a bundle: safe paths, hashes, and writing that leaves a whole folder or nothing."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from profiler import codec
+from profiler.errors import InputError, InvalidRecord, MissingSource
+from profiler.records.bundle import Bundle, BundleFile, TaskPlan
+from profiler.records.plan import Plan, Schedules
+from profiler.records.record import Task
+
+MANIFEST = "bundle.json"
+_CHUNK_BYTES = 1024 * 1024
+_UNSAFE_CHARACTERS = set("\\:\0")  # separators and drives elsewhere; the end of a C string
+
+
+def sha256_of(path: Path) -> str:
+    """Hash a file in chunks."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while chunk := stream.read(_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def inside(folder: Path, relative: str) -> Path:
+    """Return the path of a file in a folder. Raises InvalidRecord where it would lead outside or is a link."""
+    pure = PurePosixPath(relative)
+    if not pure.parts or pure.is_absolute() or ".." in pure.parts or set(relative) & _UNSAFE_CHARACTERS:
+        raise InvalidRecord(f"{folder}: unsafe path {relative!r} in the manifest")
+    path = folder
+    for part in pure.parts:
+        path = path / part
+        if path.is_symlink():
+            raise InvalidRecord(f"{path} is a link; a bundle holds plain files only")
+    return path
+
+
+def describe(folder: Path, relative: str) -> BundleFile:
+    """Measure one file of a bundle."""
+    path = inside(folder, relative)
+    return BundleFile(path=relative, size_bytes=path.stat().st_size, sha256=sha256_of(path))
+
+
+def load_manifest(folder: Path) -> Bundle:
+    """Read a bundle's manifest. Raises MissingSource where there is none."""
+    path = folder / MANIFEST
+    if not path.is_file():
+        raise MissingSource(f"{folder} holds no bundle: no {MANIFEST} there", hint="Make one: profile export --help")
+    return codec.read(path, Bundle)
+
+
+def manifest_sha256(folder: Path) -> str:
+    """Return the bundle's identity: its manifest's hash, which covers every file by theirs."""
+    return sha256_of(folder / MANIFEST)
+
+
+def load_plan(folder: Path, bundle: Bundle, task: Task) -> Plan:
+    """Read a task's default plan."""
+    return codec.read(inside(folder, _task(bundle, task).plan), Plan)
+
+
+def load_schedules(folder: Path, bundle: Bundle, task: Task) -> Schedules:
+    """Read the step counts that a task's plan can run with."""
+    return codec.read(inside(folder, _task(bundle, task).schedules), Schedules)
+
+
+def _task(bundle: Bundle, task: Task) -> TaskPlan:
+    if task not in bundle.tasks:
+        raise InputError(f"{bundle.model} cannot {task}; it can {' and '.join(sorted(bundle.tasks))}")
+    return bundle.tasks[task]
+
+
+def check_files(folder: Path, bundle: Bundle) -> None:
+    """Compare every file with the manifest. Raises InvalidRecord at the first that differs."""
+    for entry in bundle.files:
+        path = inside(folder, entry.path)
+        if not path.is_file():
+            raise InvalidRecord(f"{path} is missing from the bundle")
+        if path.stat().st_size != entry.size_bytes or sha256_of(path) != entry.sha256:
+            raise InvalidRecord(f"{path} is not the file its manifest names", hint="Export the bundle again.")
+
+
+@contextlib.contextmanager
+def written_whole(destination: Path) -> Iterator[Path]:
+    """Give a temporary folder that becomes `destination` by one rename when the block ends well.
+
+    Raises InputError where the destination is there already; nothing is ever overwritten.
+    """
+    if os.path.lexists(destination):
+        raise _taken(destination)
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    temporary = destination.parent / f".{destination.name}.{uuid.uuid4().hex[:8]}.tmp"
+    temporary.mkdir()
+    try:
+        yield temporary
+        sync_tree(temporary)
+        _rename(temporary, destination)
+        sync_folder(destination.parent)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _rename(temporary: Path, destination: Path) -> None:
+    try:
+        temporary.rename(destination)
+    except OSError as error:
+        if os.path.lexists(destination):  # it came into being meanwhile
+            raise _taken(destination) from error
+        raise
+
+
+def _taken(destination: Path) -> InputError:
+    return InputError(
+        f"{destination} is there already; it is never overwritten", hint="Name another folder with --out."
+    )
+
+
+def sync_tree(folder: Path) -> None:
+    """Flush every file and folder below to the disk."""
+    for path in sorted(folder.rglob("*"), reverse=True):
+        sync_folder(path) if path.is_dir() else sync_file(path)
+    sync_folder(folder)
+
+
+def sync_file(path: Path) -> None:
+    """Flush one file to the disk."""
+    with path.open("rb") as stream:
+        os.fsync(stream.fileno())
+
+
+def sync_folder(path: Path) -> None:
+    """Flush a folder's entries to the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,248 @@
+"""What can be typed. Each command imports its own work, so that `--help` stays quick."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from profiler import __version__
+
+
+class TaskName(StrEnum):
+    """What the model is asked to do."""
+
+    generate = "generate"
+    edit = "edit"
+
+
+class ProtocolName(StrEnum):
+    """How repetitions follow one another."""
+
+    burst = "burst"
+    spaced = "spaced"
+    sustained = "sustained"
+
+
+class LoadPolicyName(StrEnum):
+    """When components are in memory."""
+
+    resident = "resident"
+    sequential = "sequential"
+
+
+class MetricName(StrEnum):
+    """What a policy may be told not to require."""
+
+    latency = "latency"
+    peak_memory = "peak-memory"
+    size = "size"
+
+
+app = typer.Typer(
+    name="profile",
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 fine · 1 the model's fault · 2 usage or input · 3 device · 4 internal · 130 Ctrl-C.",
+)
+
+WHAT, HOW, WHERE = "What is measured", "How it is measured", "Where, and what is printed"
+
+Store = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        envvar="PROFILER_STORE",
+        help="Folder of all runs.",
+        rich_help_panel=WHERE,
+        show_default="your data folder",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object a line on stdout.", rich_help_panel=WHERE)]
+PolicyName = Annotated[
+    str, typer.Option("--policy", help="Tier limits: a name, or a TOML file.", rich_help_panel=WHERE)
+]
+NotRequired = Annotated[
+    list[MetricName] | None,
+    typer.Option("--not-required", help="Judge without this metric (may be repeated).", rich_help_panel=WHERE),
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"ondevice-profiler {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def profile(
+    context: typer.Context,
+    device: Annotated[
+        str | None,
+        typer.Option(help="Device to measure on; see: profile devices.", rich_help_panel=WHAT, show_default="local"),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            help="Model name (profile models), bundle folder, diffusers folder or hub id.",
+            rich_help_panel=WHAT,
+            show_default="nano",
+        ),
+    ] = None,
+    task: Annotated[
+        TaskName | None,
+        typer.Option(help="Make an image, or edit one.", rich_help_panel=WHAT, show_default="the model's first"),
+    ] = None,
+    prompt: Annotated[
+        str | None, typer.Option(help="Words to run on instead of the bundle's own.", rich_help_panel=WHAT)
+    ] = None,
+    negative_prompt: Annotated[str | None, typer.Option(help="Words to steer away from.", rich_help_panel=WHAT)] = None,
+    image: Annotated[Path | None, typer.Option(help="Source image for --task edit.", rich_help_panel=WHAT)] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the noise.", rich_help_panel=WHAT)] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Denoising steps.", rich_help_panel=WHAT)] = None,
+    protocol: Annotated[
+        ProtocolName,
+        typer.Option(
+            help="burst: back to back; spaced: a pause and a readiness gate before each; sustained: for minutes.",
+            rich_help_panel=HOW,
+        ),
+    ] = ProtocolName.burst,
+    repeats: Annotated[int, typer.Option(min=1, max=100_000, help="Timed images.", rich_help_panel=HOW)] = 20,
+    warmups: Annotated[
+        int, typer.Option(min=0, max=10_000, help="Images before them, kept apart.", rich_help_panel=HOW)
+    ] = 3,
+    cold_starts: Annotated[
+        int, typer.Option(min=1, max=1000, help="Fresh processes for load and first image.", rich_help_panel=HOW)
+    ] = 3,
+    observer_pairs: Annotated[
+        int, typer.Option(min=0, max=10_000, help="Image pairs that measure what sampling costs.", rich_help_panel=HOW)
+    ] = 10,
+    gap: Annotated[
+        float,
+        typer.Option(
+            min=0, max=3600, help="Seconds before each repetition, with --protocol spaced.", rich_help_panel=HOW
+        ),
+    ] = 2.0,
+    minutes: Annotated[
+        float, typer.Option(min=0.01, max=1440, help="Length of --protocol sustained.", rich_help_panel=HOW)
+    ] = 10.0,
+    threads: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            max=1024,
+            help="Threads of the inference runtime.",
+            rich_help_panel=HOW,
+            show_default="the runtime's choice",
+        ),
+    ] = None,
+    policy: PolicyName = "moi-bench",
+    not_required: NotRequired = None,
+    store: Store = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Check everything and say what would be done.", rich_help_panel=WHERE)
+    ] = False,
+    as_json: Json = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> int:
+    """Can this image model ship on this device, and what does it cost there?
+
+    Runs the model in fresh runner processes, measures latency, peak memory and size, and names the
+    deployability tier with what limits it.
+
+    [bold]profile --device local --model nano[/bold]  is a first run that needs nothing else.
+    """
+    if context.invoked_subcommand is not None:
+        return 0
+    if device is None and model is None:
+        print(context.get_help())
+        return 0
+    from profiler.cli import measuring
+
+    wishes = measuring.Wishes(prompt, negative_prompt, seed, steps, image)
+    how = measuring.How(protocol.value, repeats, warmups, cold_starts, observer_pairs, gap, minutes, threads)
+    return measuring.profile(
+        device or "local",
+        model or "nano",
+        task.value if task else None,
+        wishes,
+        how,
+        measuring.Judging(policy, tuple(metric.value for metric in not_required or ())),
+        store=store,
+        dry_run=dry_run,
+        as_json=as_json,
+    )
+
+
+@app.command()
+def export(
+    model: Annotated[str, typer.Option(help="Model name (profile models), diffusers folder or hub id.")],
+    out: Annotated[
+        Path | None, typer.Option(help="New folder for the bundle; never overwritten.", show_default="the cache")
+    ] = None,
+    load_policy: Annotated[
+        LoadPolicyName, typer.Option(help="resident: all components stay loaded; sequential: one at a time.")
+    ] = LoadPolicyName.resident,
+    as_json: Json = False,
+) -> int:
+    """Export a model to a bundle, verified against its own PyTorch loop.
+
+    Cached by content: the same weights and recipe are exported once. Needs the export extra.
+    """
+    from profiler.cli import exporting
+
+    return exporting.export(model, out, load_policy.value, as_json=as_json)
+
+
+@app.command()
+def runs(
+    store: Store = None, policy: PolicyName = "moi-bench", not_required: NotRequired = None, as_json: Json = False
+) -> int:
+    """List all runs, oldest first."""
+    from profiler.cli import showing
+
+    return showing.runs(store, policy, [metric.value for metric in not_required or ()], as_json=as_json)
+
+
+@app.command()
+def show(
+    run: Annotated[str, typer.Argument(help="A run's id, the start of one, or 'last'.")],
+    store: Store = None,
+    policy: PolicyName = "moi-bench",
+    not_required: NotRequired = None,
+    as_json: Json = False,
+) -> int:
+    """Show one run again; a tier can be asked for under another policy."""
+    from profiler.cli import showing
+
+    return showing.show(run, store, policy, [metric.value for metric in not_required or ()], as_json=as_json)
+
+
+@app.command()
+def devices(as_json: Json = False) -> int:
+    """List the devices that can be measured on."""
+    from profiler.cli import listing
+
+    return listing.devices(as_json=as_json)
+
+
+@app.command()
+def models(as_json: Json = False) -> int:
+    """List the models known by name, their tasks and licences."""
+    from profiler.cli import listing
+
+    return listing.models(as_json=as_json)
+
+
+@app.command()
+def doctor(store: Store = None, as_json: Json = False) -> int:
+    """Say what is there, what is missing, and how to get it."""
+    from profiler.cli import diagnosis
+
+    return diagnosis.doctor(store, as_json=as_json)

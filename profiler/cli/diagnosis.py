@@ -1,0 +1,155 @@
+"""`profile doctor`: what is there, what is missing, and how to get it."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Literal
+
+from rich.markup import escape
+from rich.table import Table
+
+from profiler import __version__, catalog
+from profiler.bundle_files import check_files, load_manifest
+from profiler.cli.output import print_json, results
+from profiler.cli.places import open_device, open_store
+from profiler.clock import RealClock
+from profiler.errors import MissingExtra, ProfilerError
+from profiler.exporting import missing_packages
+from profiler.records.record import Record
+from profiler.runner.gauges import EnvironmentGauge, MemoryGauge
+
+_MODEL = "nano"
+
+
+class Finding(Record):
+    """One thing looked at; `needed` says whether the main job depends on it."""
+
+    what: str
+    state: Literal["there", "missing"]
+    detail: str
+    remedy: str | None
+    needed: bool
+
+
+def doctor(store: Path | None, *, as_json: bool) -> int:
+    """Look at everything; exit 3 where the main job cannot run."""
+    findings = [finding for look in _LOOKS for finding in look(store)]
+    if as_json:
+        for finding in findings:
+            print_json(finding)
+    else:
+        results().print(_table(findings))
+    return 3 if any(finding.needed and finding.state == "missing" for finding in findings) else 0
+
+
+def _versions(store: Path | None) -> Iterator[Finding]:
+    yield _there("profiler", f"{__version__}, Python {platform.python_version()}", needed=True)
+    try:
+        yield _there("ONNX Runtime", version("onnxruntime"), needed=True)
+    except PackageNotFoundError:
+        yield _missing("ONNX Runtime", "not installed", "pip install onnxruntime", needed=True)
+
+
+def _bundle(store: Path | None) -> Iterator[Finding]:
+    folder = catalog.shipped_bundle(catalog.model(_MODEL))
+    if folder is None:
+        yield _missing(f"{_MODEL} bundle", "not in this installation", "reinstall, or: make nano-bundle", needed=True)
+        return
+    try:
+        check_files(folder, load_manifest(folder))
+        yield _there(f"{_MODEL} bundle", str(folder), needed=True)
+    except ProfilerError as error:
+        yield _missing(f"{_MODEL} bundle", str(error), "reinstall, or: make nano-bundle", needed=True)
+
+
+def _store(store: Path | None) -> Iterator[Finding]:
+    root = open_store(store).root
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(dir=root):
+            yield _there("store", str(root), needed=True)
+    except OSError as error:
+        yield _missing("store", f"{root}: {error.strerror}", "name another: --store DIR", needed=True)
+
+
+def _device(store: Path | None) -> Iterator[Finding]:
+    unit = open_device("local", RealClock()).unit()
+    yield _there("device local", f"{unit.processor}, {unit.logical_cores} cores", needed=True)
+    with TemporaryDirectory() as folder:
+        probe = Path(folder, "probe")
+        probe.write_bytes(os.urandom(1 << 20))
+        dropped = open_device("local", RealClock()).forget_files([probe])
+    yield _either(
+        dropped == "dropped",
+        "cold loads",
+        "files can be dropped from the page cache",
+        "loads read from the page cache",
+        "keep bundles and temporary files on a disk, not in memory",
+    )
+
+
+def _gauges(store: Path | None) -> Iterator[Finding]:
+    clock = RealClock()
+    gauge = EnvironmentGauge(clock)
+    sample = gauge.sample()
+    memory = MemoryGauge(clock).read()
+    yield _either(memory.peak_bytes is not None, "peak memory", memory.definition, memory.reason or "", "run on Linux")
+    for field, remedy in _GAUGES.items():
+        value = getattr(sample, field)
+        yield _either(value is not None, field, str(value), gauge.missing.get(field, "no reading"), remedy)
+
+
+def _export_extra(store: Path | None) -> Iterator[Finding]:
+    missing = missing_packages()
+    if missing:
+        remedy = (MissingExtra("exporting", "export").hint or "").strip()
+        yield _missing("export extra", f"without {', '.join(missing)}: only ready bundles can be measured", remedy)
+    else:
+        yield _there("export extra", f"torch {version('torch')}, diffusers {version('diffusers')}")
+
+
+_LOOKS: tuple[Callable[[Path | None], Iterator[Finding]], ...] = (
+    _versions,
+    _bundle,
+    _store,
+    _device,
+    _gauges,
+    _export_extra,
+)
+_GAUGES = {
+    "temperature_millicelsius": "virtual machines have none; on a PC load the sensor's kernel module (lm-sensors)",
+    "battery_percent": "desktops and virtual machines have none",
+    "cpu_frequency_khz": "virtual machines often hide it",
+}
+
+
+def _there(what: str, detail: str, *, needed: bool = False) -> Finding:
+    return Finding(what=what, state="there", detail=detail, remedy=None, needed=needed)
+
+
+def _missing(what: str, detail: str, remedy: str, *, needed: bool = False) -> Finding:
+    return Finding(what=what, state="missing", detail=detail, remedy=remedy, needed=needed)
+
+
+def _either(there: bool, what: str, detail: str, lack: str, remedy: str) -> Finding:
+    return _there(what, detail) if there else _missing(what, lack, remedy)
+
+
+def _table(findings: list[Finding]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in ("", "what", "found", "to get it"):
+        table.add_column(column)
+    for finding in findings:
+        mark = {
+            "there": "[green]ok[/green]",
+            "missing": "[red]missing[/red]" if finding.needed else "[yellow]missing[/yellow]",
+        }
+        table.add_row(
+            mark[finding.state], finding.what.replace("_", " "), escape(finding.detail), escape(finding.remedy or "")
+        )
+    return table

@@ -1,0 +1,52 @@
+"""`profile export`: make a bundle, or find it in the cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.markup import escape
+from rich.table import Table
+
+from profiler.bundle_files import load_manifest, manifest_sha256
+from profiler.cli.output import notes, print_json, results
+from profiler.cli.progress import ExportProgress
+from profiler.exporting import export as export_bundle
+from profiler.quantities import format_bytes
+from profiler.records.bundle import Bundle
+from profiler.records.recipe import LoadPolicy
+
+
+def export(model: str, out: Path | None, load_policy: LoadPolicy, *, as_json: bool) -> int:
+    """Export and print what came out and how exact it is."""
+    with ExportProgress(notes()) as progress:
+        folder, made = export_bundle(model, out.expanduser() if out else None, load_policy, progress.report)
+    bundle = load_manifest(folder)
+    if as_json:
+        print_json({"folder": str(folder), "made": made, "sha256": manifest_sha256(folder), "bundle": bundle})
+    else:
+        results().print(_table(bundle))
+        word = "exported to" if made else "already exported, in"
+        results().print(f"{word} {folder}", markup=False, soft_wrap=True)
+    return 0
+
+
+def _table(bundle: Bundle) -> Table:
+    sizes = {entry.path: entry.size_bytes for entry in bundle.files}
+    table = Table(box=None, pad_edge=False)
+    for name in ("component", "parameters", "size", "max abs error", "relative error"):
+        table.add_column(name, justify="left" if name == "component" else "right")
+    for name, component in bundle.components.items():
+        difference = bundle.verification.components[name]
+        size = format_bytes(sum(sizes[path] for path in set(component.files)))
+        table.add_row(
+            escape(name),
+            f"{component.parameters:,}",
+            size,
+            f"{difference.max_absolute:.2g}",
+            f"{difference.relative:.2g}",
+        )
+    for task, image in bundle.verification.images.items():
+        levels = f"uint8: {image.uint8_max_levels} level on {100 * image.uint8_changed_share:.2f} % of values"
+        difference = image.float_image
+        table.add_row(f"image, {task}", "", levels, f"{difference.max_absolute:.2g}", f"{difference.relative:.2g}")
+    return table

@@ -1,0 +1,57 @@
+"""`profile devices` and `profile models`: what is known by name."""
+
+from __future__ import annotations
+
+from rich.markup import escape
+from rich.table import Table
+
+from profiler import catalog
+from profiler.cli.output import print_json, results
+from profiler.cli.places import open_device
+from profiler.clock import RealClock
+from profiler.exporting import ready_bundle
+from profiler.quantities import format_bytes
+from profiler.records.spec import ModelSpec
+
+
+def devices(*, as_json: bool) -> int:
+    """Print every device profile, with the unit at hand."""
+    found = {name: open_device(name, RealClock()).unit() for name in catalog.device_profiles()}
+    if as_json:
+        for unit in found.values():
+            print_json(unit)
+        return 0
+    table = _table("device", "processor", "cores", "memory", "system")
+    for name, unit in found.items():
+        cores, memory = str(unit.logical_cores or "unknown"), format_bytes(unit.memory_bytes)
+        table.add_row(name, escape(unit.processor or "unknown"), cores, memory, unit.operating_system)
+    results().print(table)
+    return 0
+
+
+def models(*, as_json: bool) -> int:
+    """Print every registry entry, and whether its bundle is at hand."""
+    specs = catalog.models()
+    if as_json:
+        for spec in specs.values():
+            print_json(spec)
+        return 0
+    table = _table("model", "tasks", "image", "licence", "commercial use", "bundle", "weights")
+    for name, spec in specs.items():
+        table.add_row(name, *(escape(cell) for cell in _cells(spec)))
+    results().print(table)
+    return 0
+
+
+def _cells(spec: ModelSpec) -> tuple[str, ...]:
+    ready = "ready" if ready_bundle(spec.name) else "export it"
+    weights = "in the package" if spec.embedded else spec.repo
+    size = f"{spec.width}×{spec.height}"
+    return ", ".join(spec.tasks), size, spec.licence.name, spec.licence.commercial_use, ready, weights
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for column in columns:
+        table.add_column(column)
+    return table

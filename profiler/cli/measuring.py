@@ -1,0 +1,165 @@
+"""`profile`: from what was typed to a measured, stored and judged run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from profiler.bundle_files import check_files, load_manifest, manifest_sha256
+from profiler.cli.output import notes, print_json, results
+from profiler.cli.places import open_device, open_policy, open_store, tidy
+from profiler.cli.progress import ExportProgress, SessionProgress
+from profiler.clock import RealClock
+from profiler.errors import InputError
+from profiler.exporting import bundle_for
+from profiler.inputs import Wishes, job_inputs, plan_for
+from profiler.quantities import format_bytes
+from profiler.records.bundle import Bundle
+from profiler.records.job import Measurement
+from profiler.records.record import Task
+from profiler.records.run import Run
+from profiler.report.summary import summarise
+from profiler.report.terminal import render
+from profiler.session import Order, bundle_use, measure
+
+__all__ = ["How", "Judging", "Wishes", "profile"]
+
+
+class How(NamedTuple):
+    """How often and in which manner, as typed."""
+
+    protocol: str
+    repeats: int
+    warmups: int
+    cold_starts: int
+    observer_pairs: int
+    gap: float
+    minutes: float
+    threads: int | None
+
+
+class Judging(NamedTuple):
+    """Which policy, and which of its metrics are not asked for."""
+
+    policy: str
+    not_required: tuple[str, ...]
+
+
+def profile(
+    device_name: str,
+    model: str,
+    task: str | None,
+    wishes: Wishes,
+    how: How,
+    judging: Judging,
+    *,
+    store: Path | None,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Measure, store, judge and print; return the exit code that the run's outcome stands for."""
+    clock = RealClock()
+    device = open_device(device_name, clock)
+    policy = open_policy(judging.policy, judging.not_required)
+    order = _order(_bundle(model), task, wishes, how)
+    place = open_store(store)
+    if dry_run:
+        return _say_what_would_be_done(order, device_name, place.root, as_json=as_json)
+    for line in tidy(place, clock):
+        notes().print(line, style="dim")
+    with SessionProgress(notes(), order) as progress:
+        run = measure(order, device, place, clock, progress.report)
+    summary = summarise(run, place.folder(run.run_id), policy)
+    print_json(summary) if as_json else results().print(render(summary))
+    return exit_code(run)
+
+
+def exit_code(run: Run) -> int:
+    """Return what a run's outcome means to a shell."""
+    if run.outcome == "failed":
+        return 4 if (run.reason or "").startswith("runner_error") else 1
+    return {"completed": 0, "refused": 2, "aborted": 3, "interrupted": 3}[run.outcome]
+
+
+def _bundle(model: str) -> Path:
+    with ExportProgress(notes()) as progress:
+        return bundle_for(model, progress.report)
+
+
+def _order(folder: Path, task: str | None, wishes: Wishes, how: How) -> Order:
+    """Check all that can be checked before anything is started."""
+    bundle = load_manifest(folder)
+    check_files(folder, bundle)
+    plan = plan_for(folder, bundle, _task(bundle, task, wishes), wishes.steps)
+    return Order(
+        bundle_folder=folder,
+        bundle=bundle,
+        bundle_sha256=manifest_sha256(folder),
+        plan=plan,
+        inputs=job_inputs(folder, bundle, plan, wishes),
+        measurement=_measurement(how),
+        cold_starts=how.cold_starts,
+        warmups=how.warmups,
+        repeats=how.repeats,
+        observer_pairs=how.observer_pairs,
+        threads=how.threads,
+    )
+
+
+def _task(bundle: Bundle, task: str | None, wishes: Wishes) -> Task:
+    """Return the task asked for; a source image asks for an edit without a word."""
+    wanted = task or ("edit" if wishes.image and "edit" in bundle.tasks else None)
+    for known in bundle.tasks:
+        if wanted in (None, known):
+            return known
+    raise InputError(f"{bundle.model} cannot {wanted}; it can {' and '.join(bundle.tasks)}")
+
+
+def _measurement(how: How) -> Measurement:
+    if how.protocol == "spaced":
+        return Measurement(kind="spaced", gap_s=how.gap)
+    if how.protocol == "sustained":
+        return Measurement(kind="sustained", minutes=how.minutes)
+    return Measurement(kind="burst")
+
+
+def _say_what_would_be_done(order: Order, device: str, store: Path, *, as_json: bool) -> int:
+    facts = _facts(order, device, store)
+    print_json(facts) if as_json else results().print(_facts_table(facts))
+    return 0
+
+
+def _facts(order: Order, device: str, store: Path) -> dict[str, object]:
+    use = bundle_use(order.bundle, order.bundle_sha256, order.plan)
+    return {
+        "dry_run": True,
+        "device": device,
+        "model": order.bundle.model,
+        "task": order.plan.task,
+        "steps": order.plan.steps,
+        "prompt": order.inputs.prompt,
+        "seed": order.inputs.seed,
+        "bundle": str(order.bundle_folder),
+        "size_bytes": use.size_bytes,
+        "protocol": order.measurement.kind,
+        "cold_starts": order.cold_starts,
+        "warmups": order.warmups,
+        "repeats": None if order.measurement.kind == "sustained" else order.repeats,
+        "minutes": order.measurement.minutes,
+        "observer_pairs": order.observer_pairs,
+        "store": str(store),
+    }
+
+
+def _facts_table(facts: dict[str, object]) -> RenderableType:
+    table = Table(
+        box=None, show_header=False, title="Nothing was started; this is what would be done", title_justify="left"
+    )
+    for name, value in facts.items():
+        if name != "dry_run" and value is not None:
+            text = format_bytes(int(str(value))) if name == "size_bytes" else str(value)
+            table.add_row(name.replace("_", " "), text)
+    return table

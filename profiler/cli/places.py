@@ -1,0 +1,44 @@
+"""From what was typed to a store, a device and a policy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from profiler import catalog, codec, tiers
+from profiler.clock import Clock
+from profiler.devices.device import Device
+from profiler.devices.local import LocalDevice
+from profiler.records.policy import Metric, Policy
+from profiler.session import collect_abandoned
+from profiler.store import Store
+
+_METRICS: dict[str, Metric] = {"latency": "latency", "peak-memory": "peak_memory", "size": "size"}
+
+
+def open_store(path: Path | None) -> Store:
+    """Return the store at a path, or the user's own."""
+    if path is not None:
+        return Store(path.expanduser().absolute())
+    import platformdirs
+
+    return Store(Path(platformdirs.user_data_dir("ondevice-profiler")) / "store")
+
+
+def open_device(name: str, clock: Clock) -> Device:
+    """Return a device by the name of its profile. Raises UnknownName."""
+    return LocalDevice(catalog.device_profile(name), clock)
+
+
+def open_policy(name: str, not_required: Iterable[str]) -> Policy:
+    """Return a policy by name or file, without the metrics that are not required."""
+    policy = codec.read_toml(Path(name), Policy) if name.endswith(".toml") else catalog.policy(name)
+    for metric in not_required:
+        policy = tiers.without(policy, _METRICS[metric])
+    return policy
+
+
+def tidy(store: Store, clock: Clock) -> list[str]:
+    """Collect what an interrupted session left open, and say so in one line each."""
+    runs = collect_abandoned(store, lambda name: open_device(name, clock), clock)
+    return [f"collected run {run.run_id}, whose host went away ({len(run.iterations)} images kept)" for run in runs]

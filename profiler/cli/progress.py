@@ -1,0 +1,100 @@
+"""How far a session is: a bar with the time left on a terminal, a line for each phase elsewhere."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from profiler.quantities import NS_PER_S
+from profiler.records.event import Begin, IterationDone, Stop
+from profiler.session import Order
+from profiler.session import Progress as SessionState
+
+Trace = TracebackType | None
+
+
+class ExportProgress:
+    """Counts an export's stages; silent until there is one."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._bar = _bar(console)
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> ExportProgress:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Trace) -> None:
+        self._bar.stop()
+
+    def report(self, stage: str, done: int, total: int) -> None:
+        """Take in that a stage begins."""
+        if self._task is None:
+            self._bar.start()
+            self._task = self._bar.add_task("export", total=total)
+        self._bar.update(self._task, description=f"export: {stage}", completed=done, total=total)
+        if not self._console.is_terminal:
+            self._console.print(f"export {done + 1}/{total}: {stage}" if done < total else "export done", style="dim")
+
+
+class SessionProgress:
+    """Counts images, or seconds where a protocol lasts for a time."""
+
+    def __init__(self, console: Console, order: Order) -> None:
+        self._order = order
+        self._console = console
+        self._bar = _bar(console)
+        self._task: TaskID = self._bar.add_task("check", total=self._total())
+        self._phase = ""
+
+    def __enter__(self) -> SessionProgress:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Trace) -> None:
+        self._bar.stop()
+
+    def report(self, state: SessionState) -> None:
+        """Take in what the session says."""
+        event = state.event
+        if isinstance(event, IterationDone):
+            self._bar.update(self._task, advance=self._advance(event))
+        elif isinstance(event, Begin):
+            self._enter(f"{event.phase}, process {state.process + 1} of {self._order.cold_starts}")
+            self._bar.update(self._task, description=f"{self._phase}: {event.stage}")
+        elif event is None or isinstance(event, Stop):
+            self._enter(state.phase if event is None else "finishing")
+
+    def _enter(self, phase: str) -> None:
+        if phase == self._phase:
+            return
+        self._phase = phase
+        self._bar.update(self._task, description=phase)
+        if not self._console.is_terminal:
+            self._console.print(phase, style="dim")
+
+    def _total(self) -> float:
+        order = self._order
+        images = order.cold_starts + order.warmups + 2 * order.observer_pairs
+        if order.measurement.kind == "sustained":
+            return images + (order.measurement.minutes or 0) * 60
+        return images + order.repeats
+
+    def _advance(self, event: IterationDone) -> float:
+        if event.phase != "timed" or self._order.measurement.kind != "sustained":
+            return 1
+        return (event.duration_ns + (event.gap_ns or 0)) / NS_PER_S
+
+
+def _bar(console: Console) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+        transient=True,
+    )

@@ -1,0 +1,78 @@
+"""`profile runs` and `profile show`: what the store holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from rich.markup import escape
+from rich.table import Table
+
+from profiler.cli.output import notes, print_json, results
+from profiler.cli.places import open_policy, open_store, tidy
+from profiler.clock import RealClock
+from profiler.errors import InvalidRecord
+from profiler.quantities import format_bytes, format_ns
+from profiler.records.policy import Policy
+from profiler.records.summary import Summary
+from profiler.report.summary import summarise
+from profiler.report.terminal import render
+from profiler.store import Store
+
+
+def runs(path: Path | None, policy_name: str, not_required: Iterable[str], *, as_json: bool) -> int:
+    """Print a line a run; a record that cannot be read is named and left out."""
+    store, policy = open_store(path), open_policy(policy_name, not_required)
+    for line in tidy(store, RealClock()):
+        notes().print(line, style="dim")
+    summaries = [summary for run_id in store.run_ids() if (summary := _read(store, run_id, policy)) is not None]
+    if as_json:
+        for summary in summaries:
+            print_json(summary)
+    elif summaries:
+        results().print(_table(summaries))
+    else:
+        notes().print(f"no runs in {store.root} yet; make one: profile --device local --model nano")
+    return 0
+
+
+def show(run: str, path: Path | None, policy_name: str, not_required: Iterable[str], *, as_json: bool) -> int:
+    """Print one run."""
+    store, policy = open_store(path), open_policy(policy_name, not_required)
+    run_id = store.find(run)
+    summary = summarise(store.load(run_id), store.folder(run_id), policy)
+    print_json(summary) if as_json else results().print(render(summary))
+    return 0
+
+
+def _read(store: Store, run_id: str, policy: Policy) -> Summary | None:
+    try:
+        return summarise(store.load(run_id), store.folder(run_id), policy)
+    except InvalidRecord as error:
+        notes().print(f"left out: {error}", style="yellow", markup=False)
+        return None
+
+
+def _table(summaries: Iterable[Summary]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in ("run", "device", "model", "task", "outcome", "n", "median", "peak memory", "size", "tier"):
+        table.add_column(name, justify="right" if name in ("n", "median", "peak memory", "size") else "left")
+    for summary in summaries:
+        table.add_row(*(escape(cell) for cell in _cells(summary)))
+    return table
+
+
+def _cells(summary: Summary) -> tuple[str, ...]:
+    latency = summary.latency_ns
+    return (
+        summary.run_id,
+        summary.device.profile,
+        summary.model,
+        summary.task,
+        summary.outcome,
+        str(latency.n if latency else 0),
+        format_ns(latency.median if latency else None),
+        format_bytes(summary.peak_memory_bytes),
+        format_bytes(summary.bundle.size_bytes),
+        summary.tier.tier,
+    )

@@ -1,0 +1,206 @@
+"""From what a session left on disk to the run: the same way after a good end and after a kill."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+from PIL import Image as PillowImage
+
+from profiler import codec, validity
+from profiler.bundle_files import sha256_of
+from profiler.errors import InvalidRecord
+from profiler.journal import JOURNAL_FILE, read_journal
+from profiler.records.event import (
+    AnyEvent,
+    Artifact,
+    Begin,
+    Idle,
+    IterationDone,
+    LoadDone,
+    MemoryReading,
+    Outcome,
+    Stop,
+)
+from profiler.records.run import ImageFile, IterationSample, Launch, ProcessRecord, Run, Session, SessionHeader
+from profiler.store import RUN_FILE, OpenSession, Store
+
+SOURCE_IMAGE = "source.png"
+LAUNCH_FILE = "launch-{}.json"
+_KILLED = {
+    -9: "killed by signal 9 (SIGKILL), as the system does when memory runs out",
+    -6: "aborted (SIGABRT)",
+    -11: "crashed (SIGSEGV)",
+}
+
+
+class Journalled(NamedTuple):
+    """One runner process as its journal tells it."""
+
+    launch: Launch
+    folder: Path
+    events: Sequence[AnyEvent]
+
+
+class Ending(NamedTuple):
+    """How a process, or the whole session, ended."""
+
+    outcome: Outcome
+    reason: str | None
+    stage: str | None
+    component: str | None
+
+
+def process_folder(session_folder: Path, process: int) -> Path:
+    """Return where one process's journal and images are collected to."""
+    return session_folder / "device" / str(process)
+
+
+def has_journal(session_folder: Path) -> bool:
+    """Tell whether any runner of this session wrote an event."""
+    return any(path.stat().st_size for path in session_folder.glob(f"device/*/{JOURNAL_FILE}"))
+
+
+def collect(store: Store, session: OpenSession, *, ended_wall_ns: int, ending: Ending | None = None) -> Run:
+    """Build the run's folder from journals and images, move it into the store, and close the session.
+
+    `ending` is what the host knows to have gone wrong; null lets the journals say it.
+    """
+    header = store.read_session(session)
+    if store.has_run(session.run_id):  # killed between the last two steps
+        run = store.load(session.run_id)
+    else:
+        with store.building_run(session) as building:
+            run = _build(header, session.folder, building, ended_wall_ns, ending)
+            (building / RUN_FILE).write_bytes(codec.encode_pretty(run))
+    store.close(session)
+    return run
+
+
+def _build(header: Session, folder: Path, building: Path, ended_wall_ns: int, ending: Ending | None) -> Run:
+    processes = [_read_process(folder, launch) for launch in _launches(folder)]
+    images = [image for process in processes for image in _keep_files(process, building)]
+    records = tuple(_process_record(process, ending) for process in processes)
+    end = ending or _session_ending(records, header.settings.cold_starts)
+    run = Run(
+        **{name: getattr(header, name) for name in SessionHeader.__struct_fields__},
+        ended_wall_ns=ended_wall_ns,
+        runner_version=next((p.launch.runner_version for p in processes if p.launch.runner_version), None),
+        engine=next((p.launch.engine for p in processes if p.launch.engine), None),
+        outcome=end.outcome,
+        reason=end.reason,
+        stage=end.stage,
+        component=end.component,
+        processes=records,
+        iterations=tuple(sample for process in processes for sample in _samples(process)),
+        images=(*_source_image(folder, building), *_distinct(images)),
+        doubts=(),
+    )
+    return msgspec.structs.replace(run, doubts=validity.doubts(run))
+
+
+def _launches(folder: Path) -> list[Launch]:
+    numbers = sorted(int(path.stem.split("-")[1]) for path in folder.glob(LAUNCH_FILE.format("*")))
+    return [codec.read(folder / LAUNCH_FILE.format(number), Launch) for number in numbers]
+
+
+def _read_process(folder: Path, launch: Launch) -> Journalled:
+    storage = process_folder(folder, launch.process)
+    journal = storage / JOURNAL_FILE
+    return Journalled(launch, storage, list(read_journal(journal)) if journal.is_file() else [])
+
+
+def _keep_files(process: Journalled, building: Path) -> list[ImageFile]:
+    number = process.launch.process
+    for name, kept in ((JOURNAL_FILE, f"events-{number}.jsonl"), ("runner.log", f"runner-{number}.log")):
+        source = process.folder / name
+        if source.is_file() and source.stat().st_size:
+            shutil.copyfile(source, building / kept)
+    return [_keep_image(event, process.folder, building) for event in _of(process, Artifact)]
+
+
+def _keep_image(event: Artifact, folder: Path, building: Path) -> ImageFile:
+    source = folder / event.path
+    if sha256_of(source) != event.sha256:
+        raise InvalidRecord(f"{source} is not the image that the runner announced")
+    with PillowImage.open(source) as image:
+        name = f"output-{event.sha256[:8]}.png"
+        image.save(building / name)
+    return ImageFile(path=name, sha256=sha256_of(building / name), role="output")
+
+
+def _source_image(folder: Path, building: Path) -> list[ImageFile]:
+    source = folder / SOURCE_IMAGE
+    if not source.is_file():
+        return []
+    shutil.copyfile(source, building / SOURCE_IMAGE)
+    return [ImageFile(path=SOURCE_IMAGE, sha256=sha256_of(source), role="source")]
+
+
+def _distinct(images: list[ImageFile]) -> list[ImageFile]:
+    return list({image.path: image for image in images}.values())
+
+
+def _samples(process: Journalled) -> list[IterationSample]:
+    return [_sample(event, process.launch.process) for event in _of(process, IterationDone)]
+
+
+def _sample(event: IterationDone, process: int) -> IterationSample:
+    shared = [name for name in IterationSample.__struct_fields__ if name != "process"]
+    return IterationSample(process=process, **{name: getattr(event, name) for name in shared})
+
+
+def _process_record(process: Journalled, ending: Ending | None) -> ProcessRecord:
+    launch = process.launch
+    end = _process_ending(process, ending)
+    cold = next((event.duration_ns for event in _of(process, IterationDone) if event.phase == "cold"), None)
+    return ProcessRecord(
+        process=launch.process,
+        journal=f"events-{launch.process}.jsonl",
+        outcome=end.outcome,
+        reason=end.reason,
+        stage=end.stage,
+        component=end.component,
+        launch_ns=launch.launch_ns,
+        page_cache=launch.page_cache,
+        compile=launch.compile,
+        load_ns_by_component={event.component: event.duration_ns for event in _of(process, LoadDone)},
+        first_image_ns=cold,
+        idle_memory=next((event.memory for event in _of(process, Idle)), None),
+        memory=_last_memory(process),
+        last_seq=len(process.events) - 1,
+    )
+
+
+def _last_memory(process: Journalled) -> MemoryReading | None:
+    """Return the reading at the job's end; a killed process has no lifetime peak, only lower bounds."""
+    return next((event.memory for event in _of(process, Stop)), None)
+
+
+def _process_ending(process: Journalled, ending: Ending | None) -> Ending:
+    for stop in _of(process, Stop):
+        return Ending(stop.outcome, stop.reason, stop.stage, stop.component)
+    begun = _of(process, Begin)
+    where = (begun[-1].stage, begun[-1].component) if begun else (None, None)
+    code = process.launch.exit_code
+    if code is not None and code < 0:
+        return Ending("failed", f"runner_died: {_KILLED.get(code, f'killed by signal {-code}')}", *where)
+    if ending is not None:
+        return Ending(ending.outcome, ending.reason, *where)
+    return Ending("interrupted", "the host went away before the job ended", *where)
+
+
+def _session_ending(records: Sequence[ProcessRecord], expected: int) -> Ending:
+    for record in records:
+        if record.outcome != "completed":
+            return Ending(record.outcome, record.reason, record.stage, record.component)
+    if len(records) < expected:
+        return Ending("interrupted", f"the host went away after {len(records)} of {expected} processes", None, None)
+    return Ending("completed", None, None, None)
+
+
+def _of(process: Journalled, kind: type) -> list:  # type: ignore[type-arg]
+    return [event for event in process.events if isinstance(event, kind)]

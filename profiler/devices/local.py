@@ -1,0 +1,208 @@
+"""This machine as a device: each measurement in a fresh Python runner process."""
+
+from __future__ import annotations
+
+import os
+import platform
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+import psutil
+
+from profiler import codec
+from profiler.clock import Clock, Deadline
+from profiler.devices.link import Link, connect
+from profiler.errors import DeviceError, RunnerLost
+from profiler.records.device import Conditions, DeviceProfile, Power, Unit
+from profiler.records.job import OnDisconnect
+from profiler.records.message import ADDRESS_FILE, TOKEN_FILE, RunnerAddress, RunnerHello
+from profiler.runner.gauges import EnvironmentGauge
+
+LOG_FILE = "runner.log"
+_START_TIMEOUT_S = 60.0
+_END_TIMEOUT_S = 10.0
+_PROBE_BYTES = 4096
+_PROBES_PER_FILE = 16
+
+
+class LocalRunner:
+    """One runner process and the conversation with it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], link: Link, hello: RunnerHello, launch_ns: int) -> None:
+        self._process = process
+        self.link = link
+        self.hello = hello
+        self.launch_ns = launch_ns
+
+    def end(self) -> int | None:
+        """Hang up, wait for the process, and return its exit code (negative: the signal that killed it)."""
+        self.link.close()
+        return _wait(self._process)
+
+
+class LocalDevice:
+    """This machine."""
+
+    on_disconnect = OnDisconnect(kind="stop_after_s", seconds=2.0)
+
+    def __init__(self, profile: DeviceProfile, clock: Clock) -> None:
+        self.profile = profile
+        self._clock = clock
+
+    def unit(self) -> Unit:
+        """Describe this machine."""
+        return Unit(
+            profile=self.profile.name,
+            platform="host",
+            is_phone=False,
+            virtual=False,
+            model=_first_line(Path("/sys/devices/virtual/dmi/id/product_name")),
+            processor=_processor_name(),
+            logical_cores=os.cpu_count(),
+            memory_bytes=psutil.virtual_memory().total,
+            operating_system=_operating_system(),
+            os_build=platform.release(),
+        )
+
+    def conditions(self, storage: Path) -> Conditions:
+        """Read the state this machine is in; `storage` is where free space is counted."""
+        gauge = EnvironmentGauge(self._clock)
+        percent, external = gauge.battery()
+        return Conditions(
+            power=Power(battery_percent=percent, external_power=external, reason=gauge.missing.get("battery_percent")),
+            temperature_millicelsius=gauge.temperature_millicelsius(),
+            temperature_reason=gauge.missing.get("temperature_millicelsius"),
+            available_memory_bytes=psutil.virtual_memory().available,
+            free_storage_bytes=psutil.disk_usage(str(storage)).free,
+            load_average_1m=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
+            cpu_governor=_first_line(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+        )
+
+    def forget_files(self, files: Iterable[Path]) -> Literal["dropped", "unknown"]:
+        """Drop files from the page cache; `unknown` where the kernel keeps them or will not tell."""
+        dropped = [_drop(path) for path in files]
+        return "dropped" if dropped and all(dropped) else "unknown"
+
+    def launch(self, storage: Path, token: str) -> LocalRunner:
+        """Start a runner over `storage` and shake hands. Raises RunnerLost or ProtocolError."""
+        (storage / TOKEN_FILE).write_text(token)
+        start_ns = self._clock.boot_ns()
+        process = _start(storage)
+        try:
+            address = self._wait_for_address(storage, process)
+            link = connect(address.port, lambda: process.poll() is None)
+            hello = link.hello(token)
+        except BaseException:
+            _wait(process, seconds=0)
+            raise
+        return LocalRunner(process, link, hello, self._clock.boot_ns() - start_ns)
+
+    def _wait_for_address(self, storage: Path, process: subprocess.Popen[bytes]) -> RunnerAddress:
+        deadline = Deadline(_START_TIMEOUT_S, self._clock)
+        while not (storage / ADDRESS_FILE).is_file():
+            if process.poll() is not None:
+                raise RunnerLost(f"the runner ended at once (exit {process.returncode}): {log_tail(storage)}")
+            if deadline.passed():
+                raise RunnerLost(f"the runner did not come up in {_START_TIMEOUT_S:.0f} s: {log_tail(storage)}")
+            self._clock.sleep(0.005)
+        return codec.read(storage / ADDRESS_FILE, RunnerAddress)
+
+    def end_leftover(self, storage: Path) -> None:
+        """End the runner that an interrupted session left over `storage`, if it is still there."""
+        for process in psutil.process_iter():
+            if _serves(process, storage):
+                process.kill()
+                process.wait(_END_TIMEOUT_S)
+
+
+def _drop(path: Path) -> bool:
+    if not hasattr(os, "posix_fadvise") or not hasattr(os, "preadv"):
+        return False
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)  # pages not yet written cannot be dropped
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        return not _any_page_cached(descriptor, os.fstat(descriptor).st_size)
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _any_page_cached(descriptor: int, size: int) -> bool:
+    """Probe some pages with a read that must not wait for the disk: it fails where a page is not cached."""
+    step = max(_PROBE_BYTES, size // _PROBES_PER_FILE)
+    for offset in range(0, max(size, 1), step):
+        try:
+            # Random access switches read-ahead off: one probe must not bring in the page of the next.
+            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
+            if os.preadv(descriptor, [bytearray(1)], offset, os.RWF_NOWAIT):
+                return True
+        except BlockingIOError:
+            continue
+    return False
+
+
+def log_tail(storage: Path) -> str:
+    """Return the last line the runner printed."""
+    path = storage / LOG_FILE
+    lines = path.read_text(errors="replace").strip().splitlines() if path.is_file() else []
+    return lines[-1] if lines else "it printed nothing"
+
+
+def _start(storage: Path) -> subprocess.Popen[bytes]:
+    with (storage / LOG_FILE).open("wb") as log:
+        try:
+            # A session of its own: Ctrl-C is for the host, which then ends the runner in good order.
+            return subprocess.Popen(
+                [sys.executable, "-m", "profiler.runner", "--storage", str(storage)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise DeviceError(f"cannot start {sys.executable} as runner: {error.strerror}") from error
+
+
+def _wait(process: subprocess.Popen[bytes], *, seconds: float = _END_TIMEOUT_S) -> int | None:
+    try:
+        return process.wait(seconds)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGKILL)
+        return process.wait(_END_TIMEOUT_S)
+
+
+def _serves(process: psutil.Process, storage: Path) -> bool:
+    try:
+        arguments = process.cmdline()
+    except psutil.Error:
+        return False
+    return "profiler.runner" in arguments and str(storage) in arguments
+
+
+def _first_line(path: Path) -> str | None:
+    try:
+        return path.read_text().splitlines()[0].strip() or None
+    except (OSError, IndexError):
+        return None
+
+
+def _processor_name() -> str | None:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or None
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def _operating_system() -> str:
+    try:
+        return platform.freedesktop_os_release()["PRETTY_NAME"]
+    except (OSError, KeyError):
+        return f"{platform.system()} {platform.release()}"

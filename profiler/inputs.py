@@ -1,0 +1,164 @@
+"""A job's inputs: token ids, noise and source image, made from words, a seed and a file."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from PIL import Image, UnidentifiedImageError
+from safetensors.numpy import load_file, save
+
+from profiler.bundle_files import inside, load_plan, load_schedules, sync_file
+from profiler.errors import InputError, MissingSource
+from profiler.records.bundle import Bundle
+from profiler.records.job import InputFile
+from profiler.records.plan import Plan, Port
+from profiler.records.record import Task
+
+Tensors = dict[str, npt.NDArray[Any]]
+
+
+class JobInputs(NamedTuple):
+    """Tensors as bytes of a safetensors file, and what they were made from."""
+
+    data: bytes
+    sha256: str
+    prompt: str
+    negative_prompt: str
+    seed: int
+    source_image: str | None
+    source_png: bytes | None
+
+
+class Wishes(NamedTuple):
+    """What the user asked for; None keeps the bundle's default."""
+
+    prompt: str | None = None
+    negative_prompt: str | None = None
+    seed: int | None = None
+    steps: int | None = None
+    image: Path | None = None
+
+
+def plan_for(folder: Path, bundle: Bundle, task: Task, steps: int | None) -> Plan:
+    """Return the task's plan at a step count. Raises InputError where the bundle has no schedule for it."""
+    plan = load_plan(folder, bundle, task)
+    if steps is None or steps == plan.steps:
+        return plan
+    schedules = load_schedules(folder, bundle, task)
+    if steps not in schedules.constants_by_steps:
+        known = sorted(schedules.constants_by_steps)
+        raise InputError(f"{bundle.model} has no schedule for {steps} steps", hint=f"It has {_ranges(known)} steps.")
+    constants = schedules.constants_by_steps[steps]
+    rounds = max(constant.shape[0] for constant in constants.values())
+    return msgspec.structs.replace(
+        plan,
+        steps=steps,
+        constants={**plan.constants, **constants},
+        inputs=tuple(_with_rounds(port, rounds) for port in plan.inputs),
+    )
+
+
+def job_inputs(folder: Path, bundle: Bundle, plan: Plan, wishes: Wishes) -> JobInputs:
+    """Make a plan's inputs: the bundle's default set, changed where the user wished. Raises InputError."""
+    defaults = bundle.tasks[plan.task].defaults
+    tensors: Tensors = load_file(str(inside(folder, defaults.path)))
+    ports = {port.name: port for port in plan.inputs}
+    prompt = wishes.prompt if wishes.prompt is not None else defaults.prompt
+    negative = wishes.negative_prompt if wishes.negative_prompt is not None else defaults.negative_prompt
+    seed = wishes.seed if wishes.seed is not None else defaults.seed
+    if prompt != defaults.prompt or negative != defaults.negative_prompt:
+        tensors |= _token_ids(folder, bundle, prompt, negative)
+    if seed != defaults.seed or plan.steps != load_plan(folder, bundle, plan.task).steps:
+        tensors |= noise_for(plan, seed)
+    if wishes.image is not None:
+        if "source_image" not in ports:
+            raise InputError(f"the task {plan.task!r} takes no source image", hint="Use --task edit with --image.")
+        tensors["source_image"] = read_image(wishes.image, ports["source_image"])
+    tensors = {name: _checked(tensors, port) for name, port in ports.items()}
+    data = save(tensors)
+    return JobInputs(
+        data=data,
+        sha256=hashlib.sha256(data).hexdigest(),
+        prompt=prompt,
+        negative_prompt=negative,
+        seed=seed,
+        source_image=_source_name(tensors, wishes),
+        source_png=_png(tensors["source_image"]) if "source_image" in tensors else None,
+    )
+
+
+def write_inputs(inputs: JobInputs, path: Path) -> InputFile:
+    """Write the tensors into a runner's storage."""
+    path.write_bytes(inputs.data)
+    sync_file(path)
+    return InputFile(path=path.name, sha256=inputs.sha256)
+
+
+def noise_for(plan: Plan, seed: int) -> Tensors:
+    """Draw standard normal noise (PCG64, float32): `noise` first, then `step_noise` where the plan takes it."""
+    generator = np.random.Generator(np.random.PCG64(seed))
+    shapes = {port.name: port.shape for port in plan.inputs}
+    names = [name for name in ("noise", "step_noise") if name in shapes]
+    return {name: generator.standard_normal(shapes[name], dtype=np.float32) for name in names}
+
+
+def read_image(path: Path, port: Port) -> npt.NDArray[np.float32]:
+    """Read an image file as float32 [1, 3, height, width] of 0–255, resized to the port. Raises InputError."""
+    if not path.is_file():
+        raise MissingSource(f"no image at {path}")
+    _, _, height, width = port.shape
+    try:
+        with Image.open(path) as image:
+            pixels = np.asarray(
+                image.convert("RGB").resize((width, height), Image.Resampling.LANCZOS), dtype=np.float32
+            )
+    except (UnidentifiedImageError, OSError, Image.DecompressionBombError) as error:
+        raise InputError(f"{path} is not an image that can be read: {error}") from error
+    return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None])
+
+
+def _token_ids(folder: Path, bundle: Bundle, prompt: str, negative: str) -> Tensors:
+    from tokenizers import Tokenizer
+
+    encoding = bundle.prompt_encoding
+    tokenizer = Tokenizer.from_file(str(inside(folder, encoding.tokenizer)))
+    names = {"prompt_ids": prompt, "negative_ids": negative}
+    return {name: np.array([tokenizer.encode(text).ids], dtype=np.int32) for name, text in names.items()}
+
+
+def _checked(tensors: Tensors, port: Port) -> npt.NDArray[Any]:
+    tensor = tensors.get(port.name)
+    if tensor is None or tensor.shape != port.shape or tensor.dtype != port.dtype:
+        got = "nothing" if tensor is None else f"{tensor.dtype}{list(tensor.shape)}"
+        raise InputError(f"the input {port.name!r} must be {port.dtype}{list(port.shape)}, the bundle gives {got}")
+    return np.ascontiguousarray(tensor)
+
+
+def _with_rounds(port: Port, rounds: int) -> Port:
+    if port.name != "step_noise":
+        return port
+    return msgspec.structs.replace(port, shape=(rounds, *port.shape[1:]))
+
+
+def _source_name(tensors: Tensors, wishes: Wishes) -> str | None:
+    if "source_image" not in tensors:
+        return None
+    return wishes.image.name if wishes.image is not None else "the bundle's own"
+
+
+def _png(source: npt.NDArray[np.float32]) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(np.rint(source[0]).transpose(1, 2, 0).astype(np.uint8)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _ranges(numbers: list[int]) -> str:
+    if numbers and numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]} to {numbers[-1]}"
+    return ", ".join(str(number) for number in numbers)

@@ -1,0 +1,55 @@
+"""Phones and machines: the profile of a model of device, and the one unit at hand."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from profiler.records.record import Record, SchemaVersion
+
+Platform = Literal["host"]
+
+
+class DeviceProfile(Record):
+    """What is true of every unit of a device model (`device_profiles/*.toml`)."""
+
+    schema_version: SchemaVersion = 1
+    name: str
+    title: str
+    platform: Platform
+    is_phone: bool
+    notes: str = ""
+
+
+class Unit(Record):
+    """The device actually measured, as it described itself; null where it did not say."""
+
+    profile: str
+    platform: Platform
+    is_phone: bool
+    virtual: bool
+    model: str | None
+    processor: str | None
+    logical_cores: int | None
+    memory_bytes: int | None
+    operating_system: str
+    os_build: str
+
+
+class Power(Record):
+    """Battery and supply; null where the device has no such thing or does not say."""
+
+    battery_percent: float | None
+    external_power: bool | None
+    reason: str | None = None
+
+
+class Conditions(Record):
+    """The state a measurement started in."""
+
+    power: Power
+    temperature_millicelsius: int | None
+    temperature_reason: str | None
+    available_memory_bytes: int | None
+    free_storage_bytes: int | None
+    load_average_1m: float | None
+    cpu_governor: str | None

@@ -1,0 +1,64 @@
+"""A job: all that a runner is told about one measurement."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from profiler.records.plan import Plan
+from profiler.records.record import Record, SchemaVersion
+
+
+class Measurement(Record):
+    """The protocol of measurement, part of every comparison key.
+
+    `spaced` waits `gap_s` before each repetition, `burst` waits nothing, `sustained` goes on for
+    `minutes` whatever `repeats` says.
+    """
+
+    kind: Literal["spaced", "burst", "sustained"]
+    gap_s: float | None = None
+    minutes: float | None = None
+
+
+class Sampling(Record):
+    """How often the runner reads its gauges while it works."""
+
+    memory_interval_ms: int = 10
+    environment_interval_ms: int = 1000
+
+
+class OnDisconnect(Record):
+    """What the runner does when the host goes away: stop after a while, or finish and exit."""
+
+    kind: Literal["stop_after_s", "finish_then_exit"]
+    seconds: float | None = None
+
+
+class InputFile(Record):
+    """The job's tensors, in the runner's own storage."""
+
+    path: str
+    sha256: str
+
+
+class Job(Record):
+    """One measurement in one runner process.
+
+    `bundle` is a folder on the device. The first image after loading is the cold one; `warmups`,
+    `repeats` and `observer_pairs` (timed images with the samplers on and off in turn) follow it.
+    """
+
+    schema_version: SchemaVersion = 1
+    job_id: str
+    bundle: str
+    bundle_sha256: str
+    plan: Plan
+    inputs: InputFile
+    engine: Literal["onnxruntime"]
+    threads: int | None
+    warmups: int
+    repeats: int
+    observer_pairs: int
+    measurement: Measurement
+    sampling: Sampling
+    on_disconnect: OnDisconnect

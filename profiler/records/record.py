@@ -1,0 +1,24 @@
+"""The kind of struct every record is."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, dataclass_transform
+
+import msgspec
+
+SCHEMA_VERSION = 1
+SchemaVersion = Literal[1]
+Task = Literal["generate", "edit"]
+DType = Literal["float32", "int32"]
+
+
+class _RecordMeta(msgspec.StructMeta):
+    """Makes every record keyword-only: unlike `frozen`, msgspec does not pass that setting on to subclasses."""
+
+    def __new__(mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **settings: Any) -> _RecordMeta:
+        return super().__new__(mcs, name, bases, namespace, **{"kw_only": True, **settings})
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(msgspec.field,))
+class Record(msgspec.Struct, metaclass=_RecordMeta, frozen=True, forbid_unknown_fields=True):
+    """A frozen record that knows exactly its own fields; an unknown key is an error."""

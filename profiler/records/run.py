@@ -1,0 +1,153 @@
+"""A run: everything one session brought back, raw samples in order."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from profiler.records.bundle import Source
+from profiler.records.device import Conditions, Unit
+from profiler.records.event import MemoryReading, Outcome, StageTime
+from profiler.records.job import Measurement, Sampling
+from profiler.records.plan import Guidance
+from profiler.records.recipe import Recipe
+from profiler.records.record import Record, SchemaVersion, Task
+from profiler.records.spec import Licence
+
+
+class Settings(Record):
+    """The inputs and settings that can change a result or its cost."""
+
+    prompt: str
+    negative_prompt: str
+    seed: int
+    steps: int
+    guidance: Guidance
+    scheduler: str
+    height: int
+    width: int
+    source_image: str | None
+    inputs_sha256: str
+    threads: int | None
+    warmups: int
+    repeats: int
+    cold_starts: int
+
+
+class BundleUse(Record):
+    """The bundle measured; `size_bytes` covers the files that this task's plan reaches."""
+
+    sha256: str
+    size_bytes: int
+    total_size_bytes: int
+    size_by_component: dict[str, int]
+    parameters_by_component: dict[str, int]
+    source: Source
+
+
+class IterationSample(Record):
+    """One image's times, in the order they were made."""
+
+    phase: Literal["cold", "warmup", "timed", "observer"]
+    process: int
+    iteration: int
+    start_boot_ns: int
+    duration_ns: int
+    gap_ns: int | None
+    stages: tuple[StageTime, ...]
+    image_sha256: str
+    traced: bool
+
+
+class ProcessRecord(Record):
+    """One runner process of the session: its loads, memory, and how it ended.
+
+    `launch_ns` is host time from starting the process to its hello; `load_ns_by_component` and
+    `first_image_ns` are device time and null where the process did not get that far.
+    """
+
+    process: int
+    journal: str
+    outcome: Outcome
+    reason: str | None
+    stage: str | None
+    component: str | None
+    launch_ns: int | None
+    page_cache: Literal["dropped", "warm", "unknown"]
+    compile: Literal["first", "cached"]
+    load_ns_by_component: dict[str, int]
+    first_image_ns: int | None
+    idle_memory: MemoryReading | None
+    memory: MemoryReading | None
+    last_seq: int
+
+
+class ImageFile(Record):
+    """An image kept with the run; `path` is relative to the run's folder."""
+
+    path: str
+    sha256: str
+    role: Literal["output", "source"]
+
+
+class Doubt(Record):
+    """A reason not to trust a number, and what would remove it."""
+
+    kind: Literal["not_a_phone", "virtual_device", "random_weights", "too_few", "charging", "background_load"]
+    detail: str
+    advice: str
+
+
+class SessionHeader(Record):
+    """What is known before the device is touched."""
+
+    run_id: str
+    started_wall_ns: int
+    host_version: str
+    model: str
+    task: Task
+    unit: Unit
+    conditions: Conditions
+    measurement: Measurement
+    sampling: Sampling
+    settings: Settings
+    recipe: Recipe
+    bundle: BundleUse
+    licence: Licence
+
+
+class Session(SessionHeader):
+    """An open session (`session.json`); whoever finds it without an owner collects it."""
+
+    schema_version: SchemaVersion = 1
+    token: str
+    storage: str
+
+
+class Launch(Record):
+    """What the host knows of one runner process it started; `pid` is set once the process said hello."""
+
+    process: int
+    page_cache: Literal["dropped", "warm", "unknown"]
+    compile: Literal["first", "cached"]
+    launch_ns: int | None
+    pid: int | None
+    runner_version: str | None
+    engine: str | None
+    exit_code: int | None = None
+
+
+class Run(SessionHeader):
+    """The stored record (`run.json`); traces stay in the journals beside it."""
+
+    schema_version: SchemaVersion = 1
+    ended_wall_ns: int
+    runner_version: str | None
+    engine: str | None
+    outcome: Outcome
+    reason: str | None
+    stage: str | None
+    component: str | None
+    processes: tuple[ProcessRecord, ...]
+    iterations: tuple[IterationSample, ...]
+    images: tuple[ImageFile, ...]
+    doubts: tuple[Doubt, ...]

@@ -1,0 +1,118 @@
+"""What `--json` prints: one run and the verdict on it, in one object; null where something is missing."""
+
+from __future__ import annotations
+
+from profiler.records.device import Unit
+from profiler.records.event import Outcome
+from profiler.records.policy import Margin, Metric
+from profiler.records.recipe import Recipe
+from profiler.records.record import Record, SchemaVersion, Task
+from profiler.records.run import Doubt
+from profiler.records.spec import Licence
+
+
+class BundleSummary(Record):
+    """The bundle measured; `size_bytes` is what this task needs, `total_size_bytes` the whole folder."""
+
+    sha256: str
+    size_bytes: int
+    total_size_bytes: int
+    size_by_component: dict[str, int]
+    parameters_by_component: dict[str, int]
+
+
+class LatencySummary(Record):
+    """Warm end-to-end latency of the timed images, in ns; `samples` in the order they were made."""
+
+    median: float
+    p25: float | None
+    p75: float | None
+    p90: float | None
+    ci95: tuple[float, float] | None
+    ci_method: str
+    ci_reachable_coverage: float
+    quantile_method: str
+    n: int
+    samples: tuple[int, ...]
+
+
+class ColdSummary(Record):
+    """Loading and the first image, each in a fresh process; medians over `n` processes, samples beside them."""
+
+    load_ns: float | None
+    first_image_ns: float | None
+    n: int
+    load_ns_samples: tuple[int, ...]
+    first_image_ns_samples: tuple[int, ...]
+    page_cache: str
+    compile: str
+
+
+class ObserverSummary(Record):
+    """What sampling costs: paired images with the samplers on and off, as a ratio of their times."""
+
+    ratio: float
+    ci95: tuple[float, float] | None
+    n: int
+
+
+class ThermalSummary(Record):
+    """Temperatures over the run; null with a reason where the device tells none."""
+
+    start_millicelsius: int | None
+    max_millicelsius: int | None
+    reason: str | None
+
+
+class TierSummary(Record):
+    """The deployability tier, what limits it, and the margins to every limit."""
+
+    policy: str
+    tier: str
+    limiting: tuple[Metric, ...]
+    missing: tuple[Metric, ...]
+    margins: tuple[Margin, ...]
+    confidence: str | None
+
+
+class ArtifactSummary(Record):
+    """A file kept with the run."""
+
+    path: str
+    role: str
+    sha256: str
+
+
+class Summary(Record):
+    """One run, summed up."""
+
+    schema_version: SchemaVersion = 1
+    run_id: str
+    outcome: Outcome
+    reason: str | None
+    stage: str | None
+    component: str | None
+    device: Unit
+    model: str
+    recipe: Recipe
+    task: Task
+    prompt: str
+    seed: int
+    steps: int
+    protocol: str
+    bundle: BundleSummary
+    latency_ns: LatencySummary | None
+    stages_ns: dict[str, float]
+    cold: ColdSummary
+    peak_memory_bytes: int | None
+    idle_memory_bytes: int | None
+    memory_definition: str | None
+    observer_effect: ObserverSummary | None
+    energy_joules: float | None
+    energy_reason: str | None
+    thermal: ThermalSummary
+    doubts: tuple[Doubt, ...]
+    tier: TierSummary
+    licence: Licence
+    artifacts: tuple[ArtifactSummary, ...]
+    failed_attempts: int

@@ -1,0 +1,176 @@
+"""A run and a policy, summed up as one object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from statistics import median
+
+from profiler import stats, tiers
+from profiler.journal import read_journal
+from profiler.records.event import MemoryReading, StageTime, Trace
+from profiler.records.policy import Measured, Policy, TierVerdict
+from profiler.records.run import IterationSample, ProcessRecord, Run
+from profiler.records.summary import (
+    ArtifactSummary,
+    BundleSummary,
+    ColdSummary,
+    LatencySummary,
+    ObserverSummary,
+    Summary,
+    ThermalSummary,
+    TierSummary,
+)
+
+_NO_METER = "no energy meter: the device has neither a power monitor nor a battery that discharges"
+_PLUGGED = "not measured: the device was on external power"
+
+
+def summarise(run: Run, folder: Path, policy: Policy) -> Summary:
+    """Sum a run up; `folder` is where its journals and images are."""
+    latency = _latency(run)
+    return Summary(
+        run_id=run.run_id,
+        outcome=run.outcome,
+        reason=run.reason,
+        stage=run.stage,
+        component=run.component,
+        device=run.unit,
+        model=run.model,
+        recipe=run.recipe,
+        task=run.task,
+        prompt=run.settings.prompt,
+        seed=run.settings.seed,
+        steps=run.settings.steps,
+        protocol=protocol_text(run),
+        bundle=_bundle(run),
+        latency_ns=latency,
+        stages_ns=stage_medians(timed(run)),
+        cold=_cold(run.processes),
+        peak_memory_bytes=peak_memory_bytes(run),
+        idle_memory_bytes=_largest(p.idle_memory for p in run.processes),
+        memory_definition=next((p.memory.definition for p in run.processes if p.memory), None),
+        observer_effect=_observer(run),
+        energy_joules=None,
+        energy_reason=_PLUGGED if run.conditions.power.external_power else _NO_METER,
+        thermal=_thermal(run, folder),
+        doubts=run.doubts,
+        tier=_tier(tiers.judge(policy, measured(run, latency))),
+        licence=run.licence,
+        artifacts=tuple(
+            ArtifactSummary(path=str(folder / image.path), role=image.role, sha256=image.sha256) for image in run.images
+        ),
+        failed_attempts=sum(process.outcome == "failed" for process in run.processes),
+    )
+
+
+def measured(run: Run, latency: LatencySummary | None) -> Measured:
+    """Return what a policy is asked about: warm median, lifetime peak, bytes that the task needs."""
+    return Measured(
+        completed=run.outcome == "completed",
+        latency_ns=latency.median if latency else None,
+        latency_ci95_ns=latency.ci95 if latency else None,
+        peak_memory_bytes=peak_memory_bytes(run),
+        size_bytes=run.bundle.size_bytes,
+    )
+
+
+def timed(run: Run) -> list[IterationSample]:
+    """Return the timed images, in order."""
+    return [sample for sample in run.iterations if sample.phase == "timed"]
+
+
+def peak_memory_bytes(run: Run) -> int | None:
+    """Return the largest lifetime peak of the session's fresh processes, load included."""
+    return _largest((p.memory for p in run.processes), peak=True)
+
+
+def protocol_text(run: Run) -> str:
+    """Name the protocol of measurement with its parameter."""
+    measurement = run.measurement
+    if measurement.kind == "spaced":
+        return f"spaced {measurement.gap_s:g} s"
+    return f"sustained {measurement.minutes:g} min" if measurement.kind == "sustained" else "burst"
+
+
+def stage_medians(samples: Sequence[IterationSample]) -> dict[str, float]:
+    """Return each stage's median duration in ns; a stage that comes twice in an image counts as its sum."""
+    totals: dict[str, list[int]] = {}
+    for sample in samples:
+        for stage, duration_ns in _by_stage(sample.stages).items():
+            totals.setdefault(stage, []).append(duration_ns)
+    return {stage: float(median(durations)) for stage, durations in totals.items()}
+
+
+def _by_stage(stages: Iterable[StageTime]) -> dict[str, int]:
+    sums: dict[str, int] = {}
+    for stage in stages:
+        sums[stage.stage] = sums.get(stage.stage, 0) + stage.duration_ns
+    return sums
+
+
+def _latency(run: Run) -> LatencySummary | None:
+    samples = tuple(sample.duration_ns for sample in timed(run))
+    if not samples:
+        return None
+    summary = stats.summarise(samples)
+    return LatencySummary(samples=samples, **{name: getattr(summary, name) for name in stats.Summary.__struct_fields__})
+
+
+def _cold(processes: Sequence[ProcessRecord]) -> ColdSummary:
+    loads = tuple(sum(p.load_ns_by_component.values()) for p in processes if p.first_image_ns is not None)
+    firsts = tuple(p.first_image_ns for p in processes if p.first_image_ns is not None)
+    caches = {p.page_cache for p in processes}
+    return ColdSummary(
+        load_ns=float(median(loads)) if loads else None,
+        first_image_ns=float(median(firsts)) if firsts else None,
+        n=len(firsts),
+        load_ns_samples=loads,
+        first_image_ns_samples=firsts,
+        page_cache=caches.pop() if len(caches) == 1 else "unknown",
+        compile="first",
+    )
+
+
+def _largest(readings: Iterable[MemoryReading | None], *, peak: bool = False) -> int | None:
+    values = [reading.peak_bytes if peak else reading.resident_bytes for reading in readings if reading is not None]
+    known = [value for value in values if value is not None]
+    return max(known, default=None)
+
+
+def _bundle(run: Run) -> BundleSummary:
+    return BundleSummary(**{name: getattr(run.bundle, name) for name in BundleSummary.__struct_fields__})
+
+
+def _observer(run: Run) -> ObserverSummary | None:
+    """Pair neighbours: one image with the samplers on, one with them off."""
+    samples = [sample for sample in run.iterations if sample.phase == "observer"]
+    pairs = [sorted(pair, key=lambda sample: sample.traced) for pair in zip(samples[::2], samples[1::2], strict=False)]
+    if not pairs:
+        return None
+    ratio = stats.paired_ratio([on.duration_ns for _, on in pairs], [off.duration_ns for off, _ in pairs])
+    return ObserverSummary(ratio=ratio.median, ci95=ratio.ci95, n=ratio.n)
+
+
+def _thermal(run: Run, folder: Path) -> ThermalSummary:
+    readings = [
+        sample.temperature_millicelsius
+        for event in traces(run, folder)
+        for sample in event.environment
+        if sample.temperature_millicelsius is not None
+    ]
+    return ThermalSummary(
+        start_millicelsius=run.conditions.temperature_millicelsius,
+        max_millicelsius=max(readings, default=None),
+        reason=None if readings else run.conditions.temperature_reason or "no reading during the run",
+    )
+
+
+def traces(run: Run, folder: Path) -> list[Trace]:
+    """Read the traces of all processes from the journals beside the run."""
+    journals = [folder / process.journal for process in run.processes]
+    return [event for path in journals if path.is_file() for event in read_journal(path) if isinstance(event, Trace)]
+
+
+def _tier(verdict: TierVerdict) -> TierSummary:
+    return TierSummary(**{name: getattr(verdict, name) for name in TierSummary.__struct_fields__})

@@ -1,0 +1,192 @@
+"""A summary as people read it in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from profiler.quantities import format_bytes, format_ns
+from profiler.records.policy import Margin
+from profiler.records.summary import LatencySummary, Summary
+
+_METRIC_WORDS = {"latency": "latency", "peak_memory": "peak memory", "size": "size"}
+
+
+def render(summary: Summary) -> RenderableType:
+    """Return the whole answer: the tier first, then the numbers it stands on."""
+    return Group(_headline(summary), *_failure(summary), _table(summary), *_doubts(summary), _where(summary))
+
+
+def tier_line(summary: Summary) -> str:
+    """Say the tier, what limits it, and how far the next one is."""
+    tier = summary.tier
+    if tier.tier == "none":
+        return (
+            "Tier none: the run did not complete." if summary.outcome != "completed" else "Tier none: over every limit."
+        )
+    if tier.tier == "unknown":
+        missing = " and ".join(_METRIC_WORDS[metric] for metric in tier.missing)
+        return f"Tier unknown: {missing} was not measured."
+    if not tier.limiting:
+        return f"Tier {tier.tier}, the best: {_closest(summary)}."
+    better = f"D{int(tier.tier[1]) + 1}"
+    over = [margin for margin in tier.margins if margin.tier == better and margin.metric in tier.limiting]
+    return f"Tier {tier.tier}, limited by {' and '.join(_excess(margin) for margin in over)}."
+
+
+def _excess(margin: Margin) -> str:
+    value, excess = _quantity(margin, margin.value), _quantity(margin, -(margin.margin or 0))
+    limit = _quantity(margin, margin.limit)
+    return f"{_METRIC_WORDS[margin.metric]} ({value}, {excess} over the {margin.tier} limit of {limit})"
+
+
+def _closest(summary: Summary) -> str:
+    """Name the metric that comes nearest to its limit in the tier reached."""
+    margins = [m for m in summary.tier.margins if m.tier == summary.tier.tier and m.share_of_limit is not None]
+    if not margins:
+        return "it has no limits"
+    margin = max(margins, key=lambda m: m.share_of_limit or 0)
+    return (
+        f"closest to its limit is {_METRIC_WORDS[margin.metric]}, {_quantity(margin, margin.value)} "
+        f"of {_quantity(margin, margin.limit)} ({_quantity(margin, margin.margin)} left)"
+    )
+
+
+def _quantity(margin: Margin, value: int | None) -> str:
+    return format_ns(value) if margin.metric == "latency" else format_bytes(value)
+
+
+def _headline(summary: Summary) -> Text:
+    colour = {"D4": "green", "D3": "green", "D2": "yellow", "D1": "yellow"}.get(summary.tier.tier, "red")
+    line = Text(tier_line(summary), style=f"bold {colour}")
+    line.append(f"  policy {summary.tier.policy}", style="dim")
+    if summary.tier.confidence:
+        line.append(f"; {summary.tier.confidence} (latency sampling only)", style="dim")
+    return line
+
+
+def _failure(summary: Summary) -> list[Text]:
+    if summary.outcome == "completed":
+        return []
+    where = f" in {summary.stage}" if summary.stage else ""
+    where += f" ({summary.component})" if summary.component and summary.component != summary.stage else ""
+    return [Text(f"{summary.outcome}{where}: {summary.reason}", style="bold red")]
+
+
+def _table(summary: Summary) -> Table:
+    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column()
+    for name, value in _rows(summary):
+        table.add_row(name, escape(value))
+    return table
+
+
+def _rows(summary: Summary) -> Iterator[tuple[str, str]]:
+    unit = summary.device
+    yield "model", f"{summary.model}, {summary.task}, {summary.steps} steps, “{summary.prompt}”, seed {summary.seed}"
+    yield "device", f"{unit.profile}: {unit.processor or unit.model or 'unknown'}, {unit.operating_system}"
+    yield from _latency_rows(summary)
+    yield from _cold_rows(summary)
+    yield "peak memory", _memory(summary)
+    yield "size", _sizes(summary)
+    yield from _observer_row(summary)
+    yield "energy", summary.energy_reason or "unknown"
+    yield "temperature", _temperature(summary)
+    yield "licence", f"{summary.licence.name}, commercial use {summary.licence.commercial_use}"
+
+
+def _latency_rows(summary: Summary) -> Iterator[tuple[str, str]]:
+    latency = summary.latency_ns
+    if latency is None:
+        yield "latency", "no timed image"
+        return
+    yield f"latency, {summary.protocol}", _latency(latency)
+    shares = sum(summary.stages_ns.values()) or 1
+    yield (
+        "  by stage",
+        " · ".join(
+            f"{stage} {format_ns(value)} ({100 * value / shares:.0f} %)" for stage, value in summary.stages_ns.items()
+        ),
+    )
+
+
+def _latency(latency: LatencySummary) -> str:
+    spread = f" [p25 {format_ns(latency.p25)}, p75 {format_ns(latency.p75)}]" if latency.p25 is not None else ""
+    tail = f", p90 {format_ns(latency.p90)}" if latency.p90 is not None else ""
+    interval = (
+        f"; median's 95 % interval {format_ns(latency.ci95[0])} to {format_ns(latency.ci95[1])} ({latency.ci_method})"
+        if latency.ci95
+        else f"; no interval ({latency.ci_method})"
+    )
+    return f"median {format_ns(latency.median)}{spread}{tail}, n = {latency.n}{interval}"
+
+
+def _cold_rows(summary: Summary) -> Iterator[tuple[str, str]]:
+    cold = summary.cold
+    if cold.load_ns is None:
+        yield "cold", "no process got as far as an image"
+        return
+    of = f"median of {cold.n} fresh processes" if cold.n > 1 else "one fresh process, no spread"
+    yield (
+        "cold",
+        (
+            f"load {format_ns(cold.load_ns)}, then first image {format_ns(cold.first_image_ns)} "
+            f"({of}; page cache {cold.page_cache}, compile {cold.compile})"
+        ),
+    )
+
+
+def _memory(summary: Summary) -> str:
+    if summary.peak_memory_bytes is None:
+        return "unknown: no process lived to its end"
+    peak, idle = format_bytes(summary.peak_memory_bytes), format_bytes(summary.idle_memory_bytes)
+    return f"{peak}, beside {idle} of the idle runner ({summary.memory_definition})"
+
+
+def _sizes(summary: Summary) -> str:
+    bundle = summary.bundle
+    parts = " · ".join(f"{name} {format_bytes(size)}" for name, size in bundle.size_by_component.items())
+    return (
+        f"{format_bytes(bundle.size_bytes)} for {summary.task} ({parts}); "
+        f"{format_bytes(bundle.total_size_bytes)} the whole bundle"
+    )
+
+
+def _observer_row(summary: Summary) -> Iterator[tuple[str, str]]:
+    effect = summary.observer_effect
+    if effect is None:
+        return
+    interval = (
+        f" [{_percent(effect.ci95[0])}, {_percent(effect.ci95[1])}]" if effect.ci95 is not None else ", no interval"
+    )
+    yield "observer effect", f"sampling adds {_percent(effect.ratio)}{interval} to an image ({effect.n} pairs)"
+
+
+def _percent(ratio: float) -> str:
+    return f"{100 * (ratio - 1):+.1f} %"
+
+
+def _temperature(summary: Summary) -> str:
+    thermal = summary.thermal
+    if thermal.max_millicelsius is None:
+        return f"unknown: {thermal.reason}"
+    start = "unknown" if thermal.start_millicelsius is None else f"{thermal.start_millicelsius / 1000:.1f} °C"
+    return f"{start} at the start, {thermal.max_millicelsius / 1000:.1f} °C at most"
+
+
+def _doubts(summary: Summary) -> list[Text]:
+    return [
+        Text.assemble((f"doubt, {doubt.kind}: ", "yellow"), doubt.detail, " ", (doubt.advice, "dim"))
+        for doubt in summary.doubts
+    ]
+
+
+def _where(summary: Summary) -> Text:
+    outputs = [artifact.path for artifact in summary.artifacts if artifact.role == "output"]
+    images = "\n".join(f"image  {path}" for path in outputs) or "no image"
+    return Text(f"{images}\nrun    {summary.run_id}  (profile show {summary.run_id})", style="dim", overflow="fold")

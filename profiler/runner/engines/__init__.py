@@ -1,0 +1,1 @@
+"""Inference runtimes behind one small interface."""

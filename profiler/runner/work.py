@@ -1,0 +1,257 @@
+"""One job, from its first load to its stop event."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from safetensors.numpy import load_file
+
+from profiler.bundle_files import MANIFEST, load_manifest, sha256_of, sync_file
+from profiler.clock import Clock, Deadline
+from profiler.errors import ProfilerError
+from profiler.journal import Journal
+from profiler.records.event import Artifact, Begin, Idle, IterationDone, LoadDone, Outcome, Phase, Stop, Trace
+from profiler.records.job import Job
+from profiler.runner.engines.engine import Engine, EngineFailure
+from profiler.runner.gauges import EnvironmentGauge, MemoryGauge
+from profiler.runner.interpreter import Cancelled, Image, Interpreter, Iteration, Watcher
+from profiler.runner.sampler import Sampler
+
+_SAMPLES_PER_EVENT = 4000  # keeps a line well below the protocol's 1 MiB
+_DISTINCT_IMAGES = 8
+_READY_MARGIN_MILLICELSIUS = 3000
+_READY_TIMEOUT_S = 600.0
+
+T = TypeVar("T")
+
+
+class NotReady(Exception):
+    """The readiness gate did not open before its deadline."""
+
+
+class BrokenImage(Exception):
+    """The model made an image that is no image; the text is a word of the protocol."""
+
+
+class JobWatcher(Watcher):
+    """Writes `begin` and `load` events while the interpreter works, and carries the cancel signal."""
+
+    def __init__(self, journal: Journal, memory: MemoryGauge, cancelled: threading.Event) -> None:
+        self._journal = journal
+        self._memory = memory
+        self._cancelled = cancelled
+        self.phase: Phase = "load"
+        self.iteration: int | None = None
+        self.stage: str | None = None
+        self.component: str | None = None
+
+    def begin(self, stage: str, component: str | None) -> None:
+        """Say where the job is before it goes there."""
+        self.stage, self.component = stage, component
+        self._journal.append(Begin, phase=self.phase, iteration=self.iteration, stage=stage, component=component)
+        if self.phase == "load":
+            self._journal.sync()
+
+    def loaded(self, component: str, duration_ns: int) -> None:
+        """Say that a component is ready and what the process holds now."""
+        self._journal.append(LoadDone, component=component, duration_ns=duration_ns, memory=self._memory.read())
+
+    def check(self) -> None:
+        """Stop where the host asked for it."""
+        if self._cancelled.is_set():
+            raise Cancelled
+
+
+class Work:
+    """A job under way in this process."""
+
+    def __init__(
+        self, job: Job, folder: Path, journal: Journal, engine: Engine, clock: Clock, cancelled: threading.Event
+    ) -> None:
+        self._job = job
+        self._folder = folder
+        self._journal = journal
+        self._engine = engine
+        self._clock = clock
+        self._cancelled = cancelled
+        self._memory = MemoryGauge(clock)
+        self._environment = EnvironmentGauge(clock)
+        self._watcher = JobWatcher(journal, self._memory, cancelled)
+        self._memory_sampler = Sampler(self._memory.sample, job.sampling.memory_interval_ms / 1000)
+        self._environment_sampler = Sampler(self._environment.sample, job.sampling.environment_interval_ms / 1000)
+        self._last_end_ns: int | None = None
+        self._images_kept: set[str] = set()
+
+    def run(self) -> None:
+        """Do the whole job; every way it can end is a stop event."""
+        outcome, reason = self._outcome()
+        self._end_samplers()
+        failed = outcome != "completed"
+        self._journal.append(
+            Stop,
+            outcome=outcome,
+            reason=reason,
+            stage=self._watcher.stage if failed else None,
+            component=self._watcher.component if failed else None,
+            memory=self._memory.read(),
+        )
+        self._journal.close()
+
+    def _outcome(self) -> tuple[Outcome, str | None]:
+        try:
+            self._do()
+        except Cancelled:
+            return "interrupted", "cancelled"
+        except NotReady as error:
+            return "aborted", str(error)
+        except (EngineFailure, BrokenImage) as error:
+            return "failed", f"{getattr(error, 'reason', 'broken_image')}: {error}"
+        except MemoryError:
+            return "failed", "out_of_memory: the runner could not allocate"
+        except ProfilerError as error:
+            return "refused", str(error)
+        except Exception as error:  # noqa: BLE001 - the process edge: the journal must say that the job ended
+            return "failed", f"runner_error: {type(error).__name__}: {error}"
+        return "completed", None
+
+    def _do(self) -> None:
+        self._journal.append(Idle, memory=self._memory.read())
+        inputs = self._inputs()
+        interpreter = self._interpreter()
+        self._resume_samplers()
+        interpreter.prepare()
+        self._iterate(interpreter, inputs, "cold", 0)
+        for number in range(self._job.warmups):
+            self._iterate(interpreter, inputs, "warmup", number)
+        for number in self._repetitions():
+            self._iterate(interpreter, inputs, "timed", number)
+        for number in range(2 * self._job.observer_pairs):
+            self._iterate(interpreter, inputs, "observer", number, traced=_traced_in_pair(number))
+
+    def _inputs(self) -> dict[str, Any]:
+        path = Path(self._job.inputs.path)
+        path = path if path.is_absolute() else self._folder / path
+        if sha256_of(path) != self._job.inputs.sha256:
+            raise ProfilerError(f"{path} is not the input file that the job names")
+        return dict(load_file(str(path)))
+
+    def _interpreter(self) -> Interpreter:
+        bundle_folder = Path(self._job.bundle)
+        bundle = load_manifest(bundle_folder)
+        if sha256_of(bundle_folder / MANIFEST) != self._job.bundle_sha256:
+            raise ProfilerError(f"{bundle_folder} is not the bundle that the job names")
+        return Interpreter(
+            self._job.plan, bundle.components, bundle_folder, self._engine, watcher=self._watcher, clock=self._clock
+        )
+
+    def _repetitions(self) -> Iterator[int]:
+        measurement = self._job.measurement
+        if measurement.kind == "sustained":
+            deadline = Deadline((measurement.minutes or 0) * 60, self._clock)
+            number = 0
+            while not deadline.passed():
+                yield number
+                number += 1
+            return
+        ready_millicelsius = self._environment.temperature_millicelsius()
+        for number in range(self._job.repeats):
+            if measurement.kind == "spaced":
+                self._wait_until_ready(measurement.gap_s or 0, ready_millicelsius)
+            yield number
+
+    def _wait_until_ready(self, gap_s: float, start_millicelsius: int | None) -> None:
+        """Wait for the gap, and for the machine to be about as cool as it was at the start."""
+        gap, limit = Deadline(gap_s, self._clock), Deadline(_READY_TIMEOUT_S, self._clock)
+        while not gap.passed() or self._too_hot(start_millicelsius):
+            self._watcher.check()
+            if gap.passed() and limit.passed():
+                raise NotReady(f"not_ready: still hotter than at the start after {_READY_TIMEOUT_S:.0f} s")
+            self._clock.sleep(min(0.05, max(gap.left_s(), 0.01)))
+
+    def _too_hot(self, start_millicelsius: int | None) -> bool:
+        if start_millicelsius is None:
+            return False
+        now = self._environment.temperature_millicelsius()
+        return now is not None and now > start_millicelsius + _READY_MARGIN_MILLICELSIUS
+
+    def _iterate(
+        self, interpreter: Interpreter, inputs: dict[str, Any], phase: Phase, number: int, *, traced: bool = True
+    ) -> None:
+        self._resume_samplers() if traced else self._pause_samplers()
+        self._watcher.phase, self._watcher.iteration = phase, number
+        iteration = interpreter.iterate(inputs)
+        digest = hashlib.sha256(iteration.image.pixels.data).hexdigest()
+        self._record(iteration, phase, number, traced, digest)
+        self._keep(iteration.image, phase, number, digest)
+        self._flush_traces()
+        self._journal.sync()
+
+    def _record(self, iteration: Iteration, phase: Phase, number: int, traced: bool, digest: str) -> None:
+        gap_ns = None if self._last_end_ns is None else iteration.start_ns - self._last_end_ns
+        self._last_end_ns = iteration.end_ns
+        self._journal.append(
+            IterationDone,
+            phase=phase,
+            iteration=number,
+            start_boot_ns=iteration.start_ns,
+            duration_ns=iteration.end_ns - iteration.start_ns,
+            gap_ns=gap_ns,
+            stages=iteration.stages,
+            image_sha256=digest,
+            traced=traced,
+        )
+
+    def _keep(self, image: Image, phase: Phase, number: int, digest: str) -> None:
+        """Write each distinct image once, so that a run that is not deterministic shows it."""
+        if not np.isfinite(image.float_image).all():
+            raise BrokenImage("the image has values that are not finite")
+        if digest in self._images_kept or len(self._images_kept) == _DISTINCT_IMAGES:
+            return
+        self._images_kept.add(digest)
+        height, width, _ = image.pixels.shape
+        path = self._folder / f"{phase}-{number}.ppm"
+        path.write_bytes(b"P6\n%d %d\n255\n" % (width, height) + image.pixels.tobytes())
+        sync_file(path)
+        self._journal.append(
+            Artifact,
+            path=path.name,
+            sha256=sha256_of(path),
+            media="image/x-portable-pixmap",
+            phase=phase,
+            iteration=number,
+        )
+
+    def _flush_traces(self) -> None:
+        memory, environment = self._memory_sampler.take(), self._environment_sampler.take()
+        for part in _parts(memory, _SAMPLES_PER_EVENT) or ([()] if environment else []):
+            self._journal.append(
+                Trace, memory=tuple(part), environment=environment, missing=dict(self._environment.missing)
+            )
+            environment = ()
+
+    def _resume_samplers(self) -> None:
+        self._memory_sampler.resume()
+        self._environment_sampler.resume()
+
+    def _pause_samplers(self) -> None:
+        self._memory_sampler.pause()
+        self._environment_sampler.pause()
+
+    def _end_samplers(self) -> None:
+        self._memory_sampler.end()
+        self._environment_sampler.end()
+        self._flush_traces()
+
+
+def _traced_in_pair(number: int) -> bool:
+    """Order the pairs on-off, off-on, … so that a drift does not favour either."""
+    return number % 4 in (0, 3)
+
+
+def _parts(items: Sequence[T], size: int) -> list[Sequence[T]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]

@@ -1,0 +1,243 @@
+"""One job on one unit: check, load (cold, in fresh processes), warm-up, timed, collect, clean up."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from profiler import __version__, codec
+from profiler.bundle_files import inside
+from profiler.clock import Clock
+from profiler.collecting import LAUNCH_FILE, SOURCE_IMAGE, Ending, collect, has_journal, process_folder
+from profiler.devices.device import Device, Runner
+from profiler.errors import DeviceError
+from profiler.inputs import JobInputs, write_inputs
+from profiler.records.bundle import Bundle
+from profiler.records.event import AnyEvent
+from profiler.records.job import InputFile, Job, Measurement, Sampling
+from profiler.records.plan import Plan
+from profiler.records.run import BundleUse, Launch, Run, Session, Settings
+from profiler.store import SESSION_FILE, OpenSession, Store
+
+INPUTS_FILE = "inputs.safetensors"
+
+
+class Order(NamedTuple):
+    """What to measure: a bundle on disk, a plan, its inputs, and how often."""
+
+    bundle_folder: Path
+    bundle: Bundle
+    bundle_sha256: str
+    plan: Plan
+    inputs: JobInputs
+    measurement: Measurement
+    cold_starts: int
+    warmups: int
+    repeats: int
+    observer_pairs: int
+    threads: int | None
+    sampling: Sampling = Sampling()
+
+
+class Progress(NamedTuple):
+    """Where a session is: `done` of `total` images over all its processes."""
+
+    phase: str
+    process: int
+    event: AnyEvent | None
+
+
+Report = Callable[[Progress], None]
+
+
+def measure(order: Order, device: Device, store: Store, clock: Clock, report: Report) -> Run:
+    """Run a session to its end and return the run, whatever its outcome.
+
+    Raises DeviceError where the device never got as far as a journal. On KeyboardInterrupt the session
+    is collected as interrupted first.
+    """
+    session = store.new_session(clock)
+    ending: Ending | None = None
+    try:
+        header = _check(order, device, session, clock)
+        for number in range(order.cold_starts):
+            report(Progress("launch", number, None))
+            if not _run_process(order, header, session, device, number, report):
+                break
+    except KeyboardInterrupt:
+        ending = Ending("interrupted", "stopped by the user", None, None)
+        _finish(store, session, device, clock, ending)
+        raise
+    except DeviceError as error:
+        ending = Ending("aborted", str(error), None, None)
+        if not has_journal(session.folder):
+            store.close(session)
+            raise
+    except BaseException:
+        store.close(session)
+        raise
+    report(Progress("collect", order.cold_starts - 1, None))
+    return collect(store, session, ended_wall_ns=clock.wall_ns(), ending=ending)
+
+
+def collect_abandoned(store: Store, device_for: Callable[[str], Device], clock: Clock) -> list[Run]:
+    """Collect or close every session whose host died, and end the runners they left behind."""
+    runs = []
+    for session in store.abandoned_sessions():
+        profile = store.read_session(session).unit.profile
+        run = _finish(store, session, device_for(profile), clock, None)
+        runs += [run] if run else []
+    return runs
+
+
+def _finish(store: Store, session: OpenSession, device: Device, clock: Clock, ending: Ending | None) -> Run | None:
+    for storage in sorted((session.folder / "device").glob("*")):
+        device.end_leftover(storage)
+    if not store.has_run(session.run_id) and not has_journal(session.folder):
+        store.close(session)
+        return None
+    return collect(store, session, ended_wall_ns=clock.wall_ns(), ending=ending)
+
+
+def _check(order: Order, device: Device, session: OpenSession, clock: Clock) -> Session:
+    """Write down what is to be done before the device is touched."""
+    header = Session(
+        run_id=session.run_id,
+        started_wall_ns=clock.wall_ns(),
+        host_version=__version__,
+        model=order.bundle.model,
+        task=order.plan.task,
+        unit=device.unit(),
+        conditions=device.conditions(session.folder),
+        measurement=order.measurement,
+        sampling=order.sampling,
+        settings=_settings(order),
+        recipe=order.bundle.recipe,
+        bundle=bundle_use(order.bundle, order.bundle_sha256, order.plan),
+        licence=order.bundle.licence,
+        token=secrets.token_hex(16),
+        storage=str(session.folder / "device"),
+    )
+    if order.inputs.source_png is not None:
+        session.write(SOURCE_IMAGE, order.inputs.source_png)
+    session.write(SESSION_FILE, codec.encode_pretty(header))
+    return header
+
+
+def _settings(order: Order) -> Settings:
+    inputs, plan, recipe = order.inputs, order.plan, order.bundle.recipe
+    return Settings(
+        prompt=inputs.prompt,
+        negative_prompt=inputs.negative_prompt,
+        seed=inputs.seed,
+        steps=plan.steps,
+        guidance=plan.guidance,
+        scheduler=plan.scheduler,
+        height=recipe.height,
+        width=recipe.width,
+        source_image=inputs.source_image,
+        inputs_sha256=inputs.sha256,
+        threads=order.threads,
+        warmups=order.warmups,
+        repeats=order.repeats,
+        cold_starts=order.cold_starts,
+    )
+
+
+def bundle_use(bundle: Bundle, sha256: str, plan: Plan) -> BundleUse:
+    """Count the bytes a plan needs: each file once, though several components or tasks may share it."""
+    used = _components_of(plan)
+    sizes = {entry.path: entry.size_bytes for entry in bundle.files}
+    reached = {path for name in used for path in bundle.components[name].files}
+    reached |= {plan.constants_file} if plan.constants_file else set()
+    return BundleUse(
+        sha256=sha256,
+        size_bytes=sum(sizes[path] for path in reached),
+        total_size_bytes=sum(sizes.values()),
+        size_by_component={name: sum(sizes[path] for path in set(bundle.components[name].files)) for name in used},
+        parameters_by_component={name: bundle.components[name].parameters for name in used},
+        source=bundle.source,
+    )
+
+
+def _components_of(plan: Plan) -> list[str]:
+    steps = [*plan.prepare, *plan.body]
+    inner = [step for loop in plan.body for step in getattr(loop, "body", ())]
+    return list(dict.fromkeys(step.component for step in [*steps, *inner] if hasattr(step, "component")))
+
+
+def _run_process(
+    order: Order, header: Session, session: OpenSession, device: Device, number: int, report: Report
+) -> bool:
+    """Run one fresh process to its end; tell whether it completed."""
+    storage = process_folder(session.folder, number)
+    storage.mkdir(parents=True)
+    job = _job(order, header, device, number, write_inputs(order.inputs, storage / INPUTS_FILE))
+    launch = Launch(
+        process=number,
+        page_cache=device.forget_files(_files_of(order)),
+        compile="first",
+        launch_ns=None,
+        pid=None,
+        runner_version=None,
+        engine=None,
+    )
+    _note(session, launch)
+    runner = device.launch(storage, header.token)
+    launch = _with_hello(launch, runner)
+    _note(session, launch)
+    try:
+        return _follow(runner, job, report, number)
+    finally:
+        _note(session, msgspec.structs.replace(launch, exit_code=runner.end()))
+
+
+def _follow(runner: Runner, job: Job, report: Report, number: int) -> bool:
+    runner.link.start(job)
+    outcome = None
+    for event in runner.link.events():
+        report(Progress("run", number, event))
+        outcome = getattr(event, "outcome", None)
+    return outcome == "completed"
+
+
+def _job(order: Order, header: Session, device: Device, number: int, inputs: InputFile) -> Job:
+    last = number == order.cold_starts - 1
+    return Job(
+        job_id=f"{header.run_id}.{number}",
+        bundle=str(order.bundle_folder),
+        bundle_sha256=order.bundle_sha256,
+        plan=order.plan,
+        inputs=inputs,
+        engine="onnxruntime",
+        threads=order.threads,
+        warmups=order.warmups if last else 0,
+        repeats=order.repeats if last else 0,
+        observer_pairs=order.observer_pairs if last else 0,
+        measurement=order.measurement if last else Measurement(kind="burst"),
+        sampling=order.sampling,
+        on_disconnect=device.on_disconnect,
+    )
+
+
+def _with_hello(launch: Launch, runner: Runner) -> Launch:
+    hello = runner.hello
+    return msgspec.structs.replace(
+        launch,
+        launch_ns=runner.launch_ns,
+        pid=hello.pid,
+        runner_version=hello.runner_version,
+        engine=" ".join(f"{name} {version}" for name, version in hello.engines.items()),
+    )
+
+
+def _note(session: OpenSession, launch: Launch) -> None:
+    session.write(LAUNCH_FILE.format(launch.process), codec.encode_pretty(launch))
+
+
+def _files_of(order: Order) -> Iterable[Path]:
+    return [inside(order.bundle_folder, entry.path) for entry in order.bundle.files]

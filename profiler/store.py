@@ -1,0 +1,183 @@
+"""All runs on disk: open sessions first, finished runs by day, and nothing half-written."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from profiler import codec
+from profiler.bundle_files import sync_file, sync_folder, sync_tree
+from profiler.clock import Clock
+from profiler.errors import InputError, InvalidRecord, UnknownName
+from profiler.quantities import NS_PER_MS, NS_PER_S
+from profiler.records.run import Run, Session
+
+RUN_FILE = "run.json"
+SESSION_FILE = "session.json"
+_LOCK_FILE = "owner.lock"
+
+
+class OpenSession:
+    """A session folder that this process owns; the lock goes with the process, however it ends."""
+
+    def __init__(self, folder: Path, lock: IO[str]) -> None:
+        self.folder = folder
+        self._lock = lock
+
+    @property
+    def run_id(self) -> str:
+        """Return the id that the session and its run share."""
+        return self.folder.name
+
+    def write(self, name: str, data: bytes) -> None:
+        """Put a small file into the session folder, whole and flushed."""
+        _write_whole(self.folder / name, data)
+
+    def release(self) -> None:
+        """Give the folder up."""
+        self._lock.close()
+
+
+class Store:
+    """A folder of `runs/<day>/<run id>/` and of `sessions/<run id>/` that are still open."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._runs = root / "runs"
+        self._sessions = root / "sessions"
+
+    def new_session(self, clock: Clock) -> OpenSession:
+        """Make and own a session folder under a new id, which sorts by time. Raises InputError."""
+        try:
+            self._sessions.mkdir(parents=True, exist_ok=True)
+            while True:
+                run_id = _new_id(clock.wall_ns())
+                with contextlib.suppress(FileExistsError):
+                    return self._make_session(run_id)
+        except OSError as error:
+            raise InputError(
+                f"cannot write to the store {self.root}: {error.strerror}", hint="Name another: --store DIR"
+            ) from error
+
+    def _make_session(self, run_id: str) -> OpenSession:
+        # The folder appears under its name only with its lock held: a collector never sees it without owner.
+        hidden = self._sessions / f".{run_id}.new"
+        hidden.mkdir()
+        session = _own(hidden)
+        if session is None:  # a collector took the folder before its lock was there
+            raise FileExistsError(run_id)
+        try:
+            hidden.rename(self._sessions / run_id)
+        except OSError as error:
+            shutil.rmtree(hidden)
+            raise FileExistsError(run_id) from error
+        sync_folder(self._sessions)
+        session.folder = self._sessions / run_id
+        return session
+
+    def abandoned_sessions(self) -> Iterator[OpenSession]:
+        """Own, one after another, the sessions whose process is gone; the caller collects and closes them."""
+        for folder in sorted(self._sessions.glob("*")) if self._sessions.is_dir() else []:
+            session = _own(folder)
+            if session is None:
+                continue
+            if folder.name.startswith(".") or not (folder / SESSION_FILE).is_file():
+                self.close(session)  # died before anything was started
+                continue
+            yield session
+
+    def read_session(self, session: OpenSession) -> Session:
+        """Read what an open session was about."""
+        return codec.read(session.folder / SESSION_FILE, Session)
+
+    def close(self, session: OpenSession) -> None:
+        """Remove a session folder: first out of sight, so that a kill leaves nothing that looks open."""
+        hidden = session.folder
+        if not hidden.name.startswith("."):
+            hidden = session.folder.with_name(f".{session.run_id}.closed")
+            session.folder.rename(hidden)
+        shutil.rmtree(hidden, ignore_errors=True)
+        session.release()
+
+    @contextlib.contextmanager
+    def building_run(self, session: OpenSession) -> Iterator[Path]:
+        """Give a folder inside the session to build the run in; it becomes the run by one rename."""
+        run_id = session.run_id
+        building = session.folder / "run"
+        shutil.rmtree(building, ignore_errors=True)
+        building.mkdir()
+        yield building
+        sync_tree(building)
+        destination = self._run_folder(run_id)
+        destination.parent.mkdir(parents=True, exist_ok=True)
+        if destination.exists():
+            raise InvalidRecord(f"{destination} is there already")
+        building.rename(destination)
+        sync_folder(destination.parent)
+        sync_folder(self._runs)
+
+    def has_run(self, run_id: str) -> bool:
+        """Tell whether a run was already built."""
+        return self._run_folder(run_id).is_dir()
+
+    def run_ids(self) -> list[str]:
+        """Return the ids of all runs, oldest first."""
+        return sorted(path.parent.name for path in self._runs.glob(f"*/*/{RUN_FILE}"))
+
+    def find(self, name: str) -> str:
+        """Return the one id that starts with `name`, or the newest for `last`. Raises UnknownName."""
+        ids = self.run_ids()
+        if name == "last" and ids:
+            return ids[-1]
+        matches = [run_id for run_id in ids if run_id.startswith(name)] if name else []
+        if len(matches) > 1 and name not in matches:
+            raise InputError(f"{name!r} is the start of {len(matches)} runs: {', '.join(matches[:4])} …")
+        if not matches:
+            raise UnknownName("run", name, ids[-20:], hint=f"See: profile runs  (store {self.root})")
+        return name if name in matches else matches[0]
+
+    def load(self, run_id: str) -> Run:
+        """Read a run's record."""
+        return codec.read(self.folder(run_id) / RUN_FILE, Run)
+
+    def folder(self, run_id: str) -> Path:
+        """Return where a run's files are."""
+        return self._run_folder(run_id)
+
+    def _run_folder(self, run_id: str) -> Path:
+        day = f"{run_id[0:4]}-{run_id[4:6]}-{run_id[6:8]}"
+        return self._runs / day / run_id
+
+
+def _own(folder: Path) -> OpenSession | None:
+    try:
+        lock = (folder / _LOCK_FILE).open("w")
+    except OSError:
+        return None  # closed by its owner between listing and opening
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        return None
+    return OpenSession(folder, lock)
+
+
+def _new_id(wall_ns: int) -> str:
+    moment = datetime.fromtimestamp(wall_ns // NS_PER_S, UTC)
+    milliseconds = wall_ns % NS_PER_S // NS_PER_MS
+    return f"{moment:%Y%m%d-%H%M%S}-{milliseconds:03d}-{secrets.token_hex(2)}"
+
+
+def _write_whole(path: Path, data: bytes) -> None:
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_bytes(data)
+    sync_file(temporary)
+    os.replace(temporary, path)
+    sync_folder(path.parent)

@@ -1,0 +1,1 @@
+"""Programs that people and CI run; nothing here is part of the installed packages."""

@@ -1,0 +1,92 @@
+"""Diffusion stage: flow matching (Lipman et al., 2023) of target latents given source latents and a sentence."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from random import Random
+
+import torch
+from diffusers import UNet2DConditionModel
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import CLIPTextModel, CLIPTokenizer
+
+from scripts.nano.language import Sentence, describe_edit, describe_scene
+from scripts.nano.networks import Reader
+from scripts.nano.pool import Pool
+from scripts.nano.reading import encode_texts, meaning_of, reading_loss
+from scripts.nano.stages import Draw, Settings
+
+READING_WEIGHT = 0.02
+# Shares of a batch. Guidance needs ("", image) and ("", zeros); (text, zeros) is rare as no sampler asks for it.
+DROP_TEXT, DROP_BOTH, DROP_IMAGE = 0.10, 0.05, 0.02
+UNIFORM_TIME_SHARE = 0.15
+
+
+def sample_times(count: int, generator: torch.Generator) -> Tensor:
+    """Draw noise levels in 0 to 1: logit-normal (Esser et al., 2024), some uniform as sampling starts at almost 1."""
+    normal = torch.sigmoid(torch.randn(count, generator=generator))
+    uniform = torch.rand(count, generator=generator)
+    return torch.where(torch.rand(count, generator=generator) < UNIFORM_TIME_SHARE, uniform, normal)
+
+
+def drop_conditions(rng: Random, texts: list[str], sources: Tensor) -> tuple[list[str], Tensor]:
+    """Replace some texts by the empty prompt and some sources by zeros, for classifier-free guidance."""
+    texts, sources = list(texts), sources.clone()
+    for index in range(len(texts)):
+        chance = rng.random()
+        if chance < DROP_TEXT + DROP_BOTH:
+            texts[index] = ""
+        if DROP_TEXT <= chance < DROP_TEXT + DROP_BOTH + DROP_IMAGE:
+            sources[index] = 0
+    return texts, sources
+
+
+class DiffusionStage:
+    """Train the denoiser and, at a low weight on reading, the text encoder with it."""
+
+    name = "diffusion"
+
+    def __init__(
+        self,
+        tokenizer: CLIPTokenizer,
+        encoder: CLIPTextModel,
+        reader: Reader,
+        unet: UNet2DConditionModel,
+        pool: Pool,
+        settings: Settings,
+    ) -> None:
+        self.settings = settings
+        self.tokenizer, self.encoder, self.reader, self.unet, self.pool = tokenizer, encoder, reader, unet, pool
+        self.modules: dict[str, nn.Module] = {"text_encoder": encoder, "reader": reader, "unet": unet}
+        self.averages: dict[str, nn.Module] = {"text_encoder": deepcopy(encoder), "unet": deepcopy(unet)}
+
+    def _batch(self, rng: Random) -> tuple[list[Sentence], Tensor, Tensor]:
+        """Draw sentences, source latents and target latents, half of them generations and half edits."""
+        half = self.settings.batch // 2
+        scenes = [rng.randrange(len(self.pool.scenes)) for _ in range(half)]
+        edits = [rng.randrange(len(self.pool.edits)) for _ in range(self.settings.batch - half)]
+        sentences = [describe_scene(rng, self.pool.scenes[index]) for index in scenes]
+        sentences += [describe_edit(rng, self.pool.edits[index]) for index in edits]
+        blank = self.pool.blank_latents.float().expand(half, -1, -1, -1)
+        sources = torch.cat([blank, self.pool.source_latents[edits].float()])
+        targets = torch.cat([self.pool.scene_latents[scenes], self.pool.target_latents[edits]]).float()
+        return sentences, sources, targets
+
+    def loss(self, step: int, draw: Draw) -> tuple[Tensor, dict[str, float]]:
+        """Compute the velocity error of a noised batch plus the weighted reading loss."""
+        sentences, sources, targets = self._batch(draw.rng)
+        texts, sources = drop_conditions(draw.rng, [sentence.text for sentence in sentences], sources)
+        noise = torch.randn(targets.shape, generator=draw.torch)
+        times = sample_times(len(targets), draw.torch)
+        noised = torch.lerp(targets, noise, times[:, None, None, None])
+        with torch.autocast("cpu", torch.bfloat16):
+            states = self.encoder(encode_texts(self.tokenizer, texts)).last_hidden_state
+            velocity = self.unet(torch.cat([noised, sources], 1), times * 1000, encoder_hidden_states=states).sample
+            said = [index for index, text in enumerate(texts) if text]
+            meanings = torch.stack([meaning_of(sentences[index]) for index in said])
+            reading, right = reading_loss(self.reader, states[said], meanings)
+        errors = functional.mse_loss(velocity.float(), noise - targets, reduction="none").mean((1, 2, 3))
+        half = self.settings.batch // 2
+        figures = {"generate": errors[:half].mean().item(), "edit": errors[half:].mean().item(), "read": right}
+        return errors.mean() + READING_WEIGHT * reading, figures
