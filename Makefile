@@ -40,7 +40,7 @@ nano-train: $(VENV)/export.done ## Train nano again from its seed
 	$(BIN)/python -m scripts.nano.train
 
 schemas: $(VENV)/dev.done ## Write the JSON Schemas and examples in protocol/ again
-	$(BIN)/python scripts/write_schemas.py
+	$(BIN)/python -m scripts.write_schemas
 
 clean: ## Remove what these targets made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

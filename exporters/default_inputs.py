@@ -1,4 +1,4 @@
-"""The inputs that a bundle ships: prompts as token ids, seeded noise, a source picture, and the blank source's latents."""
+"""What a bundle ships to run on: prompts as token ids, seeded noise, a source picture, the blank source's latents."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import PIL.Image
 import torch
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from exporters.guidance import BLANK_LATENTS, ZERO_LATENTS
 from exporters.parts import Floats, Model, image_tensor
@@ -28,7 +28,8 @@ def write_default_inputs(
     """Write the tensors that a plan's ports ask for, and the picture they hold where there is one."""
     relative = f"inputs/{plan.task}"
     (folder / "inputs").mkdir(exist_ok=True)
-    save_file(job_inputs(plan, settings, source, tokenizer), folder / f"{relative}.safetensors")
+    # save_file would make the file readable for its owner only.
+    (folder / f"{relative}.safetensors").write_bytes(save(job_inputs(plan, settings, source, tokenizer)))
     if source is not None:
         PIL.Image.fromarray(source).save(folder / f"{relative}_source.png")
     return DefaultInputs(
@@ -65,11 +66,11 @@ def write_source_constants(model: Model, path: Path) -> None:
     module = model.parts["image_encoder"].graphs["encode"].module
     with torch.no_grad():
         blank = module(torch.from_numpy(image_tensor(model.blank_source))).numpy()
-    save_file({BLANK_LATENTS: blank, ZERO_LATENTS: np.zeros_like(blank)}, path)
+    path.write_bytes(save({BLANK_LATENTS: blank, ZERO_LATENTS: np.zeros_like(blank)}))
 
 
 def source_picture(task: Task, settings: TaskDefaults, registry: Path, model: Model) -> Pixels | None:
-    """Return an edit's source image at the model's size, from beside the registry entry or drawn. Raises MissingSource."""
+    """Return an edit's source image at the model's size, from its file or drawn. Raises MissingSource."""
     if task != "edit":
         return None
     _, height, width = model.image
@@ -90,7 +91,7 @@ def draw_test_picture(height: int, width: int) -> Pixels:
     down, across = y / max(1, height - 1), x / max(1, width - 1)
     picture = np.stack([255 * across, 255 * down, 255 * (1 - across)], axis=-1)
     picture[np.hypot(down - 0.5, across - 0.5) < 0.25] = (230, 200, 40)
-    return np.rint(picture).astype(np.uint8)
+    return np.asarray(np.rint(picture), dtype=np.uint8)
 
 
 def _normal(generator: np.random.Generator, port: Port) -> Floats:

@@ -38,9 +38,7 @@ def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Com
         model = _trace(f"{part.name}.{name}", graph, recipe.opset)
         files += write_model(model, folder, path)
         functions[name] = Function(path=path, inputs=_ports(model.graph.inputs), outputs=_ports(model.graph.outputs))
-    return Component(
-        functions=functions, files=tuple(files), parameters=part.parameters, precision=recipe.precision
-    )
+    return Component(functions=functions, files=tuple(files), parameters=part.parameters, precision=recipe.precision)
 
 
 def file_name(name: str) -> str:
@@ -118,5 +116,7 @@ def _ports(values: Any) -> tuple[Port, ...]:
 def _port(value: Any) -> Port:
     dtype, shape = _DTYPES.get(value.dtype), value.shape
     if dtype is None or shape is None or not all(isinstance(size, int) for size in shape):
-        raise InternalError(f"graph boundary {value.name} is {value.dtype} {shape}; only static float32 and int32 may be")
+        raise InternalError(
+            f"graph boundary {value.name} is {value.dtype} {shape}; only static float32 and int32 may be"
+        )
     return Port(name=value.name, dtype=dtype, shape=tuple(int(size) for size in shape))

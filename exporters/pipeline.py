@@ -86,9 +86,10 @@ def export(
     return bundle
 
 
-def subfolders(spec: ModelSpec) -> tuple[str, ...]:
+def subfolders(spec: ModelSpec) -> sources.Subfolders:
     """Return the parts of a source folder that the spec's family reads."""
-    return tuple(_family(spec.family).SUBFOLDERS)
+    found: sources.Subfolders = _family(spec.family).SUBFOLDERS
+    return found
 
 
 def _family(name: str) -> ModuleType:

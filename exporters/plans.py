@@ -133,7 +133,9 @@ def _body(branches: Sequence[Branch], task: Task, guide_step: Component, table: 
 
 
 def _encode_text(branches: Sequence[Branch]) -> list[Call]:
-    pairs = [("prompt_ids", "text_states")] + ([("negative_ids", "negative_states")] if _uses_negative(branches) else [])
+    pairs = [("prompt_ids", "text_states")]
+    if _uses_negative(branches):
+        pairs.append(("negative_ids", "negative_states"))
     return [
         Call(
             component="text_encoder",

@@ -1,4 +1,4 @@
-"""Any linear diffusers scheduler as numbers, found by probing the scheduler itself instead of re-deriving its formulas."""
+"""Any linear diffusers scheduler as numbers, found by probing the scheduler itself, not by re-deriving its formulas."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def probe(scheduler: Any, steps: int, seed: int = 0) -> Trace:
     scheduler = type(scheduler).from_config(scheduler.config)
     scheduler.set_timesteps(steps)
     random = torch.Generator().manual_seed(seed)
-    start_scale = float(scheduler.init_noise_sigma)
+    start_scale = float(getattr(scheduler, "init_noise_sigma", 1.0))  # flow-matching schedulers have none
     samples = [torch.randn(_PROBE_SHAPE, generator=random) * start_scale]
     outputs, noises, scales = [], [], []
     draw = DrawnNoise(torch.Generator().manual_seed(seed + 1))
@@ -148,6 +148,8 @@ def _step(
 
 
 def _input_scale(scheduler: Any, sample: torch.Tensor, timestep: Any) -> float:
+    if not hasattr(scheduler, "scale_model_input"):
+        return 1.0
     scaled = scheduler.scale_model_input(sample.clone(), timestep).double()
     exact = sample.double()
     scale = float((scaled * exact).sum() / exact.square().sum())

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from huggingface_hub import constants, snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled
@@ -27,6 +27,13 @@ _NOT_REACHED = (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, O
 Fetch = Callable[..., str]
 
 
+class Subfolders(NamedTuple):
+    """The subfolders of a pipeline that a family reads: those with weights, and those without."""
+
+    networks: tuple[str, ...]
+    settings: tuple[str, ...]
+
+
 class Located(NamedTuple):
     """A pipeline folder on this machine, and what the manifest says about it."""
 
@@ -34,28 +41,38 @@ class Located(NamedTuple):
     source: Source
 
 
-def locate(spec: ModelSpec, subfolders: Sequence[str], *, fetch: Fetch = snapshot_download) -> Located:
+def locate(spec: ModelSpec, subfolders: Subfolders, *, fetch: Fetch = snapshot_download) -> Located:
     """Find a model's folder, downloading what is missing, and hash its weights.
 
-    `subfolders` are the pipeline parts needed; those that hold networks must hold safetensors weights.
-    Raises MissingSource where files are not here and cannot be fetched, or exist only as pickles.
+    Raises MissingSource where files are not here and cannot be fetched, or where weights exist only as pickles.
     """
     folder, repo, revision = _find(spec, subfolders, fetch)
     if not folder.is_dir():
         raise MissingSource(f"{spec.name}: {folder} is not there")
-    digest = weights_sha256(folder, subfolders)
-    return Located(folder, Source(repo=repo, revision=revision, weights_sha256=digest))
+    return Located(folder, Source(repo=repo, revision=revision, weights_sha256=weights_sha256(folder, subfolders)))
 
 
-def weights_sha256(folder: Path, subfolders: Sequence[str]) -> str:
-    """Hash the weight files' names and contents, in the order of their paths."""
+def weights_sha256(folder: Path, subfolders: Subfolders) -> str:
+    """Hash the weight files' names and contents, in the order of their paths. Raises MissingSource without any."""
     digest = hashlib.sha256()
-    for path in sorted(path for name in subfolders for path in _weights_in(folder / name)):
+    for path in sorted(path for name in subfolders.networks for path in _weights_in(folder / name)):
         digest.update(f"{path.relative_to(folder).as_posix()}\0{sha256_of(path)}\n".encode())
     return digest.hexdigest()
 
 
-def _find(spec: ModelSpec, subfolders: Sequence[str], fetch: Fetch) -> tuple[Path, str, str | None]:
+def fetch_snapshot(
+    repo: str, revision: str | None, subfolders: Subfolders, *, fetch: Fetch = snapshot_download
+) -> Path:
+    """Download a hub repository's needed files, or find them in the cache. Raises MissingSource or InputError."""
+    try:
+        return Path(fetch(repo, revision=revision, allow_patterns=_patterns(subfolders)))
+    except HFValidationError as error:
+        raise InputError(f"{repo!r} is neither a folder here nor a hub id: {error}") from error
+    except _NOT_REACHED as error:
+        raise _not_here(repo, revision, error) from error
+
+
+def _find(spec: ModelSpec, subfolders: Subfolders, fetch: Fetch) -> tuple[Path, str, str | None]:
     if spec.embedded:
         return REGISTRY / spec.repo, f"embedded:{spec.repo}", spec.revision
     if Path(spec.repo).is_absolute():
@@ -64,22 +81,11 @@ def _find(spec: ModelSpec, subfolders: Sequence[str], fetch: Fetch) -> tuple[Pat
     return folder, spec.repo, folder.name  # a snapshot's folder is named by its commit
 
 
-def fetch_snapshot(
-    repo: str, revision: str | None, subfolders: Sequence[str], *, fetch: Fetch = snapshot_download
-) -> Path:
-    """Download a hub repository's needed files, or find them in the cache. Raises MissingSource or InputError."""
-    patterns = _patterns(subfolders)
-    try:
-        return Path(fetch(repo, revision=revision, allow_patterns=patterns))
-    except HFValidationError as error:
-        raise InputError(f"{repo!r} is neither a folder here nor a hub id: {error}") from error
-    except _NOT_REACHED as error:
-        raise _not_here(repo, revision, error) from error
-
-
-def _patterns(subfolders: Sequence[str]) -> list[str]:
-    texts = [f"{name}/*.{suffix}" for name in subfolders for suffix in ("json", "txt")]
-    weights = [f"{name}/{pattern}" for name in subfolders for pattern in _WEIGHT_PATTERNS]
+def _patterns(subfolders: Subfolders) -> list[str]:
+    texts = [
+        f"{name}/*.{suffix}" for name in (*subfolders.networks, *subfolders.settings) for suffix in ("json", "txt")
+    ]
+    weights = [f"{name}/{pattern}" for name in subfolders.networks for pattern in _WEIGHT_PATTERNS]
     return ["model_index.json", *texts, *weights]
 
 
@@ -94,12 +100,13 @@ def _not_here(repo: str, revision: str | None, error: Exception) -> MissingSourc
 
 
 def _weights_in(folder: Path) -> list[Path]:
-    files = [path for path in folder.glob("*") if path.is_file()] if folder.is_dir() else []
+    files = [path for path in folder.glob("*") if path.is_file()]
     weights = [path for path in files if _WEIGHTS.fullmatch(path.name)]
-    pickles: list[Any] = [path.name for path in files if path.suffix in _PICKLES]
-    if pickles and not weights:
+    if not weights:
+        pickles = sorted(path.name for path in files if path.suffix in _PICKLES)
+        found = f"only pickled weights ({', '.join(pickles)}), which are never opened" if pickles else "no weights"
         raise MissingSource(
-            f"{folder} holds only pickled weights ({', '.join(sorted(pickles))}), which are never opened",
-            hint="Convert them on a machine you trust: load the pipeline, then save_pretrained(safe_serialization=True).",
+            f"{folder} holds {found}; safetensors are needed",
+            hint="If there are only pickles: load the pipeline on a machine you trust and call its save_pretrained.",
         )
     return weights

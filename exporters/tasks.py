@@ -18,6 +18,7 @@ from profiler.records.record import Task
 from profiler.records.spec import TaskDefaults
 
 TOKENIZER = "tokenizer.json"
+SCHEDULES = "plans/schedules.json"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,10 +50,10 @@ class Planner:
         return PlannedTask(settings=settings, source=source, plan=plan, defaults=defaults)
 
     def write(self, planned: PlannedTask) -> TaskPlan:
-        """Write a task's plan and its schedules for other step counts."""
-        path = f"plans/{planned.plan.task}"
+        """Write a task's plan; the schedules for other step counts are the same for all tasks."""
+        path = f"plans/{planned.plan.task}.json"
         (self.folder / "plans").mkdir(exist_ok=True)
-        (self.folder / f"{path}.json").write_bytes(codec.encode_pretty(planned.plan))
+        (self.folder / path).write_bytes(codec.encode_pretty(planned.plan))
         # One line: tens of thousands of numbers that nobody reads one below the other.
-        (self.folder / f"{path}.schedules.json").write_bytes(codec.encode(self.table.record()) + b"\n")
-        return TaskPlan(plan=f"{path}.json", schedules=f"{path}.schedules.json", defaults=planned.defaults)
+        (self.folder / SCHEDULES).write_bytes(codec.encode(self.table.record()) + b"\n")
+        return TaskPlan(plan=path, schedules=SCHEDULES, defaults=planned.defaults)

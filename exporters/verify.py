@@ -1,4 +1,4 @@
-"""Compares an exported bundle with its source: each component on the same inputs, each task's image loop against loop."""
+"""Compares an exported bundle with its source: each component on the same inputs, each task's image by both loops."""
 
 from __future__ import annotations
 

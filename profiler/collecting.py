@@ -84,7 +84,7 @@ def _build(header: Session, folder: Path, building: Path, ended_wall_ns: int, en
     processes = [_read_process(folder, launch) for launch in _launches(folder)]
     images = [image for process in processes for image in _keep_files(process, building)]
     records = tuple(_process_record(process, ending) for process in processes)
-    end = ending or _session_ending(records, header.settings.cold_starts)
+    end = _session_ending(records, header.settings.cold_starts, ending)
     run = Run(
         **{name: getattr(header, name) for name in SessionHeader.__struct_fields__},
         ended_wall_ns=ended_wall_ns,
@@ -190,13 +190,17 @@ def _process_ending(process: Journalled, ending: Ending | None) -> Ending:
         return Ending("failed", f"runner_died: {_KILLED.get(code, f'killed by signal {-code}')}", *where)
     if ending is not None:
         return Ending(ending.outcome, ending.reason, *where)
+    if code is not None:
+        return Ending("aborted", f"runner_ended: exit code {code}, see its log", *where)
     return Ending("interrupted", "the host went away before the job ended", *where)
 
 
-def _session_ending(records: Sequence[ProcessRecord], expected: int) -> Ending:
-    for record in records:
-        if record.outcome != "completed":
-            return Ending(record.outcome, record.reason, record.stage, record.component)
+def _session_ending(records: Sequence[ProcessRecord], expected: int, ending: Ending | None) -> Ending:
+    """Let a failure that a journal or an exit code shows count before what the host saw of it."""
+    ends = [Ending(r.outcome, r.reason, r.stage, r.component) for r in records if r.outcome != "completed"]
+    failed = [end for end in ends if end.outcome == "failed"]
+    if failed or ending or ends:
+        return next(iter([*failed, *([ending] if ending else []), *ends]))
     if len(records) < expected:
         return Ending("interrupted", f"the host went away after {len(records)} of {expected} processes", None, None)
     return Ending("completed", None, None, None)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
 
 from profiler import __version__, codec
-from profiler.bundle_files import inside
+from profiler.bundle_files import MANIFEST, inside
 from profiler.clock import Clock
 from profiler.collecting import LAUNCH_FILE, SOURCE_IMAGE, Ending, collect, has_journal, process_folder
 from profiler.devices.device import Device, Runner
-from profiler.errors import DeviceError
+from profiler.errors import DeviceError, InputError, ProtocolError
 from profiler.inputs import JobInputs, write_inputs
 from profiler.records.bundle import Bundle
 from profiler.records.event import AnyEvent
@@ -51,6 +51,13 @@ class Progress(NamedTuple):
     event: AnyEvent | None
 
 
+class SetAside(NamedTuple):
+    """A session that could not be collected: where it lies now, and why."""
+
+    folder: Path
+    reason: str
+
+
 Report = Callable[[Progress], None]
 
 
@@ -84,14 +91,20 @@ def measure(order: Order, device: Device, store: Store, clock: Clock, report: Re
     return collect(store, session, ended_wall_ns=clock.wall_ns(), ending=ending)
 
 
-def collect_abandoned(store: Store, device_for: Callable[[str], Device], clock: Clock) -> list[Run]:
-    """Collect or close every session whose host died, and end the runners they left behind."""
-    runs = []
+def collect_abandoned(store: Store, device_for: Callable[[str], Device], clock: Clock) -> Iterator[Run | SetAside]:
+    """Collect or close every session whose host died, and end the runners they left behind.
+
+    A session that cannot be read is set aside whole, so that it neither is lost nor stands in the way.
+    """
     for session in store.abandoned_sessions():
-        profile = store.read_session(session).unit.profile
-        run = _finish(store, session, device_for(profile), clock, None)
-        runs += [run] if run else []
-    return runs
+        try:
+            profile = store.read_session(session).unit.profile
+            run = _finish(store, session, device_for(profile), clock, None)
+        except InputError as error:
+            yield SetAside(store.set_aside(session), str(error))
+            continue
+        if run is not None:
+            yield run
 
 
 def _finish(store: Store, session: OpenSession, device: Device, clock: Clock, ending: Ending | None) -> Run | None:
@@ -197,12 +210,21 @@ def _run_process(
 
 
 def _follow(runner: Runner, job: Job, report: Report, number: int) -> bool:
+    _check_pushed(runner, job)
     runner.link.start(job)
     outcome = None
     for event in runner.link.events():
         report(Progress("run", number, event))
         outcome = getattr(event, "outcome", None)
     return outcome == "completed"
+
+
+def _check_pushed(runner: Runner, job: Job) -> None:
+    """Ask the runner for what it sees of the job's files before the job starts."""
+    wanted = {job.inputs.path: job.inputs.sha256, f"{job.bundle}/{MANIFEST}": job.bundle_sha256}
+    for receipt in runner.link.inspect(tuple(wanted)):
+        if receipt.sha256 != wanted[receipt.path]:
+            raise ProtocolError(f"the runner sees another {receipt.path} than the one pushed to it")
 
 
 def _job(order: Order, header: Session, device: Device, number: int, inputs: InputFile) -> Job:

@@ -106,19 +106,34 @@ class Store:
         shutil.rmtree(hidden, ignore_errors=True)
         session.release()
 
+    def set_aside(self, session: OpenSession) -> Path:
+        """Move a session that cannot be collected out of the way, with all it holds, and give it up."""
+        destination = self.root / "set-aside" / session.run_id
+        destination.parent.mkdir(exist_ok=True)
+        session.folder.rename(destination)
+        session.release()
+        return destination
+
     @contextlib.contextmanager
     def building_run(self, session: OpenSession) -> Iterator[Path]:
         """Give a folder inside the session to build the run in; it becomes the run by one rename."""
-        run_id = session.run_id
         building = session.folder / "run"
         shutil.rmtree(building, ignore_errors=True)
-        building.mkdir()
-        yield building
-        sync_tree(building)
-        destination = self._run_folder(run_id)
-        destination.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            building.mkdir()
+            yield building
+            sync_tree(building)
+            self._move_in(building, self._run_folder(session.run_id))
+        except OSError as error:
+            raise InputError(
+                f"cannot write run {session.run_id} into {self.root}: {error.strerror or error}",
+                hint="Its session is kept; the next profile command collects it.",
+            ) from error
+
+    def _move_in(self, building: Path, destination: Path) -> None:
         if destination.exists():
             raise InvalidRecord(f"{destination} is there already")
+        destination.parent.mkdir(parents=True, exist_ok=True)
         building.rename(destination)
         sync_folder(destination.parent)
         sync_folder(self._runs)

@@ -17,15 +17,17 @@ import transformers
 from exporters.families.stable_diffusion_graphs import Decoder, Denoiser, ImageEncoder, SourceDenoiser, TextEncoder
 from exporters.parts import Graph, Model, Part, Reference, ReferenceInputs, read_json
 from exporters.schedules import DrawnNoise
+from exporters.sources import Subfolders
 from profiler.errors import InputError
 from profiler.records.recipe import Recipe
 from profiler.records.record import Task
 
 NAME = "stable_diffusion"
-SUBFOLDERS = ("scheduler", "text_encoder", "tokenizer", "unet", "vae")
+SUBFOLDERS = Subfolders(networks=("text_encoder", "unet", "vae"), settings=("scheduler", "tokenizer"))
 GENERATES, EDITS = "StableDiffusionPipeline", "StableDiffusionInstructPix2PixPipeline"
-# Generation through an edit model starts from this grey, encoded: a source inside the autoencoder's domain.
-BLANK_GREY = 128
+# Generation through an edit model starts from this grey, encoded: a source inside the autoencoder's domain. Nano is
+# trained on exactly this level (scripts/nano/drawing.py).
+BLANK_GREY = 127
 _LIBRARIES = ("diffusers", "transformers")
 _LEFT_OUT = ("safety_checker", "feature_extractor", "image_encoder")
 _UNSUPPORTED_UNET = ("class_embed_type", "addition_embed_type", "encoder_hid_dim_type", "time_cond_proj_dim")
@@ -46,7 +48,7 @@ def pipeline_class(folder: Path) -> str:
     name = index.get("_class_name")
     if name not in (GENERATES, EDITS):
         raise InputError(f"{folder} holds a {name}; supported are {GENERATES} and {EDITS}")
-    for part in SUBFOLDERS:
+    for part in (*SUBFOLDERS.networks, *SUBFOLDERS.settings):
         library = (index.get(part) or [None])[0]
         if library not in _LIBRARIES:
             raise InputError(f"{path}: {part} comes from {library!r}; remote or missing code is never loaded")
@@ -119,7 +121,7 @@ def _image_arguments(inputs: ReferenceInputs, scale: int) -> dict[str, Any]:
 
 def _load_pipeline(folder: Path, name: str) -> Any:
     try:
-        with _no_progress_bars():
+        with _quiet():
             pipeline = getattr(diffusers, name).from_pretrained(
                 folder,
                 dtype=torch.float32,
@@ -138,14 +140,18 @@ def _load_pipeline(folder: Path, name: str) -> Any:
 
 
 @contextlib.contextmanager
-def _no_progress_bars() -> Iterator[None]:
+def _quiet() -> Iterator[None]:
+    """Keep loading to its errors: both libraries warn about packages and config keys that do not matter here."""
     both: tuple[Any, ...] = (diffusers.utils.logging, transformers.utils.logging)
+    levels = [logging.get_verbosity() for logging in both]
     for logging in both:
+        logging.set_verbosity_error()
         logging.disable_progress_bar()
     try:
         yield
     finally:
-        for logging in both:
+        for logging, level in zip(both, levels, strict=True):
+            logging.set_verbosity(level)
             logging.enable_progress_bar()
 
 

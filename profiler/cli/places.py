@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from profiler import catalog, codec, tiers
@@ -10,7 +10,7 @@ from profiler.clock import Clock
 from profiler.devices.device import Device
 from profiler.devices.local import LocalDevice
 from profiler.records.policy import Metric, Policy
-from profiler.session import collect_abandoned
+from profiler.session import SetAside, collect_abandoned
 from profiler.store import Store
 
 _METRICS: dict[str, Metric] = {"latency": "latency", "peak-memory": "peak_memory", "size": "size"}
@@ -38,7 +38,10 @@ def open_policy(name: str, not_required: Iterable[str]) -> Policy:
     return policy
 
 
-def tidy(store: Store, clock: Clock) -> list[str]:
-    """Collect what an interrupted session left open, and say so in one line each."""
-    runs = collect_abandoned(store, lambda name: open_device(name, clock), clock)
-    return [f"collected run {run.run_id}, whose host went away ({len(run.iterations)} images kept)" for run in runs]
+def tidy(store: Store, clock: Clock) -> Iterator[str]:
+    """Collect what interrupted sessions left open, and say so in one line each."""
+    for found in collect_abandoned(store, lambda name: open_device(name, clock), clock):
+        if isinstance(found, SetAside):
+            yield f"set aside {found.folder}, which cannot be collected: {found.reason}"
+        else:
+            yield f"collected run {found.run_id}, whose host went away ({len(found.iterations)} images kept)"

@@ -36,7 +36,7 @@ class ExportProgress:
             self._task = self._bar.add_task("export", total=total)
         self._bar.update(self._task, description=f"export: {stage}", completed=done, total=total)
         if not self._console.is_terminal:
-            self._console.print(f"export {done + 1}/{total}: {stage}" if done < total else "export done", style="dim")
+            self._console.print(f"export, {stage}", style="dim")
 
 
 class SessionProgress:

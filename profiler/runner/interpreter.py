@@ -186,6 +186,11 @@ def to_pixels(float_image: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
         return np.ascontiguousarray(rounded.transpose(1, 2, 0).astype(np.uint8))
 
 
+def file_constants(plan: Plan, folder: Path) -> Values:
+    """Read the constants that a plan keeps in a file of the bundle."""
+    return dict(load_file(str(inside(folder, plan.constants_file)))) if plan.constants_file else {}
+
+
 def _finish(values: Values, name: str) -> None:
     values["\0image"] = Image(to_pixels(values[name]), values[name])
 
@@ -221,8 +226,10 @@ def _count(loop: Loop, values: Values) -> int:
 
 
 def _constants(plan: Plan, folder: Path) -> Values:
-    large: Values = load_file(str(inside(folder, plan.constants_file))) if plan.constants_file else {}
-    return {**large, **{name: _tensor(constant) for name, constant in plan.constants.items()}}
+    return {
+        **file_constants(plan, folder),
+        **{name: _tensor(constant) for name, constant in plan.constants.items()},
+    }
 
 
 def _tensor(constant: Constant) -> Any:

@@ -15,11 +15,12 @@ from profiler.bundle_files import MANIFEST, load_manifest, sha256_of, sync_file
 from profiler.clock import Clock, Deadline
 from profiler.errors import ProfilerError
 from profiler.journal import Journal
+from profiler.plan_rules import check_plan
 from profiler.records.event import Artifact, Begin, Idle, IterationDone, LoadDone, Outcome, Phase, Stop, Trace
 from profiler.records.job import Job
 from profiler.runner.engines.engine import Engine, EngineFailure
 from profiler.runner.gauges import EnvironmentGauge, MemoryGauge
-from profiler.runner.interpreter import Cancelled, Image, Interpreter, Iteration, Watcher
+from profiler.runner.interpreter import Cancelled, Image, Interpreter, Iteration, Watcher, file_constants
 from profiler.runner.sampler import Sampler
 
 _SAMPLES_PER_EVENT = 4000  # keeps a line well below the protocol's 1 MiB
@@ -145,6 +146,7 @@ class Work:
         bundle = load_manifest(bundle_folder)
         if sha256_of(bundle_folder / MANIFEST) != self._job.bundle_sha256:
             raise ProfilerError(f"{bundle_folder} is not the bundle that the job names")
+        check_plan(self._job.plan, bundle.components, file_constants(self._job.plan, bundle_folder))
         return Interpreter(
             self._job.plan, bundle.components, bundle_folder, self._engine, watcher=self._watcher, clock=self._clock
         )

@@ -83,13 +83,18 @@ def sample_prompts(seed: int, count: int, figures: int, split: Split) -> list[tu
     return [(scene, describe_scene(rng, scene)) for scene in scenes]
 
 
+def judge_sentence(sentence: Sentence, image: Image) -> Finding:
+    """Judge whether an image shows what a prompt names, and no more figures."""
+    return compare(look(image), sentence.mentions, sentence.background)
+
+
 def score_prompts(pipeline: StableDiffusionInstructPix2PixPipeline, plan: Plan, figures: int) -> Json:
     """Score generation on prompts of so many figures."""
     cases = sample_prompts(plan.seed, plan.prompts, figures, plan.split)
     texts = [sentence.text for _, sentence in cases]
     images = sample_images(pipeline, texts, [blank_image()] * len(texts), plan.generate, plan.seed + figures * 100_000)
     sentences = [sentence for _, sentence in cases]
-    findings = [compare(look(i), s.mentions, s.background) for i, s in zip(images, sentences, strict=True)]
+    findings = [judge_sentence(s, image) for s, image in zip(sentences, images, strict=True)]
     full = [f for f, s in zip(findings, sentences, strict=True) if s.background and _names_all(s)]
     return {**rate_findings(findings), "right_where_all_is_named": rate([finding.right for finding in full])}
 

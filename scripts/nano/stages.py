@@ -86,7 +86,8 @@ def run_stage(stage: Stage, checkpoint: Path, on_checkpoint: Callable[[Progress]
 
 def _optimiser(stage: Stage) -> torch.optim.Optimizer:
     parameters = [p for module in stage.modules.values() for p in module.parameters()]
-    return torch.optim.AdamW(parameters, lr=stage.settings.learning_rate, betas=(0.9, 0.99), weight_decay=0.01)
+    rate = stage.settings.learning_rate
+    return torch.optim.AdamW(parameters, lr=rate, betas=(0.9, 0.99), weight_decay=0.01, fused=True)
 
 
 def _train_step(stage: Stage, optimiser: torch.optim.Optimizer, step: int) -> dict[str, float]:

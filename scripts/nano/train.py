@@ -21,7 +21,7 @@ from scripts.nano.tokens import build_tokenizer
 
 AUTOENCODER = Settings(steps=3500, batch=16, learning_rate=1.2e-3)
 TEXT = Settings(steps=2500, batch=64, learning_rate=1e-3)
-DIFFUSION = Settings(steps=7000, batch=32, learning_rate=7e-4, ema_decay=0.999, checkpoint_every=500)
+DIFFUSION = Settings(steps=9000, batch=32, learning_rate=7e-4, ema_decay=0.999, checkpoint_every=500)
 POOL_SCENES, POOL_EDITS = 24_000, 36_000
 FOLDER = Path("exporters/models/nano")
 

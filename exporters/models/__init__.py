@@ -1,0 +1,1 @@
+"""The model registry: one TOML file per model, read as `profiler.records.spec.ModelSpec`."""

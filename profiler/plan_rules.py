@@ -1,0 +1,102 @@
+"""What every plan must obey before a runner touches it: names that exist, ports that fit, one image at the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+from profiler.errors import InvalidRecord
+from profiler.records.bundle import Component, Function
+from profiler.records.plan import Call, Free, Load, Loop, Output, Plan, PlanStep, Unload
+
+
+def check_plan(plan: Plan, components: Mapping[str, Component], file_constants: Iterable[str] = ()) -> None:
+    """Walk a plan as a runner would, without computing. Raises InvalidRecord at the first broken rule."""
+    for name, constant in plan.constants.items():
+        if math.prod(constant.shape) != len(constant.values):
+            raise _broken(plan, f"constant {name!r} has {len(constant.values)} values for shape {list(constant.shape)}")
+    known = {*plan.constants, *file_constants, *(port.name for port in plan.inputs)}
+    walk = _Walk(plan, components, known)
+    for step in (*plan.prepare, *plan.body):
+        walk.take(step)
+    if not plan.body or not isinstance(plan.body[-1], Output) or walk.outputs != 1:
+        raise _broken(plan, "its body must end in its only output")
+
+
+class _Walk:
+    """The names and components known so far."""
+
+    def __init__(self, plan: Plan, components: Mapping[str, Component], known: set[str]) -> None:
+        self._plan = plan
+        self._components = components
+        self._known = known
+        self._loaded: set[str] = set()
+        self.outputs = 0
+
+    def take(self, step: PlanStep) -> None:
+        match step:
+            case Load():
+                self._component(step.component)
+                self._loaded.add(step.component)
+            case Unload():
+                self._need_loaded(step.component)
+                self._loaded.discard(step.component)
+            case Call():
+                self._call(step)
+            case Loop():
+                self._loop(step)
+            case Free():
+                self._need(step.values, "free")
+                self._known -= set(step.values)
+            case Output():
+                self._need((step.value,), "output")
+                self.outputs += 1
+
+    def _call(self, call: Call) -> None:
+        where = f"call {call.component}.{call.function}"
+        function = self._component(call.component).functions.get(call.function)
+        if function is None:
+            raise _broken(self._plan, f"{where}: no such function")
+        self._need_loaded(call.component)
+        self._need(call.bind.values(), where)
+        _check_ports(self._plan, call, function, where)
+        self._known |= set(call.emit.values())
+
+    def _loop(self, loop: Loop) -> None:
+        over = {} if isinstance(loop.over, int) else loop.over
+        if loop.over == {} or loop.over == 0:
+            raise _broken(self._plan, "a loop over nothing")
+        self._need((*over.values(), *loop.carry.values()), "loop")
+        self._known |= {*over, *loop.carry, *([loop.index] if loop.index else [])}
+        for step in loop.body:
+            self.take(step)
+        emitted = {name for step in loop.body if isinstance(step, Call) for name in step.emit.values()}
+        for name in loop.carry:
+            if name not in emitted:
+                raise _broken(self._plan, f"the loop carries {name!r}, but its body never emits it")
+
+    def _component(self, name: str) -> Component:
+        if name not in self._components:
+            raise _broken(self._plan, f"the bundle has no component {name!r}")
+        return self._components[name]
+
+    def _need_loaded(self, name: str) -> None:
+        if name not in self._loaded:
+            raise _broken(self._plan, f"component {name!r} is used before it is loaded")
+
+    def _need(self, names: Iterable[str], where: str) -> None:
+        for name in names:
+            if name not in self._known:
+                raise _broken(self._plan, f"{where}: nothing is called {name!r} there")
+
+
+def _check_ports(plan: Plan, call: Call, function: Function, where: str) -> None:
+    inputs, outputs = {port.name for port in function.inputs}, {port.name for port in function.outputs}
+    if set(call.bind) != inputs:
+        raise _broken(plan, f"{where}: binds {sorted(call.bind)}, the function takes {sorted(inputs)}")
+    if not set(call.emit) <= outputs:
+        raise _broken(plan, f"{where}: emits {sorted(set(call.emit) - outputs)}, which the function does not give")
+
+
+def _broken(plan: Plan, what: str) -> InvalidRecord:
+    return InvalidRecord(f"the plan for {plan.task!r} is broken: {what}")
