@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import re
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +11,7 @@ import torch
 
 from exporters.parts import Graph, Part
 from exporters.progress import Stages
+from exporters.quiet import quiet
 from profiler.errors import InternalError, ModelError
 from profiler.records.bundle import Component, Function
 from profiler.records.plan import Port
@@ -25,7 +22,6 @@ FOLDER = "components"
 # Protobuf ends at 2 GB; long before, parsing a file whole costs memory that mapping its weights does not.
 EXTERNAL_DATA_FROM_BYTES = 100_000_000
 _DTYPES: dict[onnx_ir.DataType, DType] = {onnx_ir.DataType.FLOAT: "float32", onnx_ir.DataType.INT32: "int32"}
-_NOISY_LOGGERS = ("torch.onnx", "torch.export", "onnxscript", "onnx_ir")
 
 
 def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Component:
@@ -63,7 +59,7 @@ def write_model(
 
 def _trace(name: str, graph: Graph, opset: int) -> onnx_ir.Model:
     try:
-        with _quiet():
+        with quiet():
             program = torch.onnx.export(
                 graph.module,
                 tuple(graph.inputs.values()),
@@ -79,21 +75,6 @@ def _trace(name: str, graph: Graph, opset: int) -> onnx_ir.Model:
     if program is None:
         raise InternalError(f"torch.onnx.export returned nothing for {name}")
     return program.model  # type: ignore[no-any-return, unused-ignore]
-
-
-@contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    loggers = [logging.getLogger(name) for name in _NOISY_LOGGERS]
-    levels = [logger.level for logger in loggers]
-    try:
-        for logger in loggers:
-            logger.setLevel(logging.ERROR)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
 
 
 def _strip(model: onnx_ir.Model) -> None:

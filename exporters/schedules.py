@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from exporters.quiet import quiet
 from profiler.errors import InputError
 from profiler.records.plan import Constant, Schedules
 
@@ -168,7 +169,8 @@ def _timesteps(scheduler: Any) -> Array:
 
 def _try(scheduler: Any, steps: int, needed: set[int]) -> Trace | None:
     try:
-        trace = probe(scheduler, steps)
+        with quiet(), np.errstate(all="ignore"):
+            trace = probe(scheduler, steps)
     except _REFUSALS as error:
         if steps in needed:
             raise InputError(f"{type(scheduler).__name__} cannot run with {steps} steps: {error}") from error

@@ -9,15 +9,20 @@ import shutil
 import uuid
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from profiler import codec
-from profiler.errors import InputError, InvalidRecord, MissingSource
+from profiler.errors import InputError, InternalError, InvalidRecord, MissingSource
+from profiler.locks import hold
 from profiler.records.bundle import Bundle, BundleFile, TaskPlan
 from profiler.records.plan import Plan, Schedules
 from profiler.records.record import Task
 
 MANIFEST = "bundle.json"
 _CHUNK_BYTES = 1024 * 1024
+
+# Absolute path → size in bytes, modification time in ns, sha256.
+Receipts = dict[str, tuple[int, int, str]]
 _UNSAFE_CHARACTERS = set("\\:\0")  # separators and drives elsewhere; the end of a C string
 
 
@@ -78,49 +83,92 @@ def _task(bundle: Bundle, task: Task) -> TaskPlan:
     return bundle.tasks[task]
 
 
-def check_files(folder: Path, bundle: Bundle) -> None:
-    """Compare every file with the manifest. Raises InvalidRecord at the first that differs."""
+def check_files(folder: Path, bundle: Bundle, receipts: Path | None = None) -> None:
+    """Compare every file with the manifest. Raises InvalidRecord at the first that differs.
+
+    `receipts` is a file that remembers what was hashed: a file whose size and time did not change since is not
+    read again, so that gigabytes are hashed once.
+    """
+    remembered = _read_receipts(receipts)
+    seen = {}
     for entry in bundle.files:
         path = inside(folder, entry.path)
         if not path.is_file():
             raise InvalidRecord(f"{path} is missing from the bundle")
-        if path.stat().st_size != entry.size_bytes or sha256_of(path) != entry.sha256:
+        state = path.stat()
+        receipt = (state.st_size, state.st_mtime_ns, entry.sha256)
+        if state.st_size != entry.size_bytes or (remembered.get(str(path)) != receipt and not _is(path, entry)):
             raise InvalidRecord(f"{path} is not the file its manifest names", hint="Export the bundle again.")
+        seen[str(path)] = receipt
+    if receipts is not None and seen.items() - remembered.items():
+        _write_receipts(receipts, {**remembered, **seen})
+
+
+def _is(path: Path, entry: BundleFile) -> bool:
+    return sha256_of(path) == entry.sha256
+
+
+def _read_receipts(path: Path | None) -> Receipts:
+    """Read what was remembered; a file that cannot be read is as good as none."""
+    try:
+        return codec.read(path, Receipts) if path is not None else {}
+    except InputError:
+        return {}
+
+
+def _write_receipts(path: Path, receipts: Receipts) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
+        temporary.write_bytes(codec.encode(receipts))
+        temporary.replace(path)
+    except OSError:
+        pass  # hashing again next time is slower, not wrong
 
 
 @contextlib.contextmanager
 def written_whole(destination: Path) -> Iterator[Path]:
     """Give a temporary folder that becomes `destination` by one rename when the block ends well.
 
-    Raises InputError where the destination is there already; nothing is ever overwritten.
+    What a killed writer left is removed first. Raises InputError where the destination is there already;
+    nothing is ever overwritten.
     """
-    if os.path.lexists(destination):
-        raise _taken(destination)
+    if destination.exists():
+        hint = "Name another folder with --out."
+        raise InputError(f"{destination} is there already; it is never overwritten", hint=hint)
     destination.parent.mkdir(parents=True, exist_ok=True)
-    temporary = destination.parent / f".{destination.name}.{uuid.uuid4().hex[:8]}.tmp"
-    temporary.mkdir()
-    try:
-        yield temporary
-        sync_tree(temporary)
-        _rename(temporary, destination)
-        sync_folder(destination.parent)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    for leftover in destination.parent.glob(f".{destination.name}.*.lock"):
+        _remove_unless_held(leftover)
+    own = destination.parent / f".{destination.name}.{uuid.uuid4().hex[:8]}.lock"
+    with contextlib.closing(_held(own)):
+        temporary = own.with_suffix(".tmp")
+        temporary.mkdir()
+        try:
+            yield temporary
+            sync_tree(temporary)
+            temporary.rename(destination)
+            sync_folder(destination.parent)
+        finally:
+            _remove(own)
 
 
-def _rename(temporary: Path, destination: Path) -> None:
-    try:
-        temporary.rename(destination)
-    except OSError as error:
-        if os.path.lexists(destination):  # it came into being meanwhile
-            raise _taken(destination) from error
-        raise
+def _held(path: Path) -> IO[str]:
+    lock = hold(path)
+    if lock is None:
+        raise InternalError(f"{path} was just made, and is held by another process")
+    return lock
 
 
-def _taken(destination: Path) -> InputError:
-    return InputError(
-        f"{destination} is there already; it is never overwritten", hint="Name another folder with --out."
-    )
+def _remove_unless_held(path: Path) -> None:
+    lock = hold(path)
+    if lock is not None:
+        _remove(path)
+        lock.close()
+
+
+def _remove(lock_file: Path) -> None:
+    shutil.rmtree(lock_file.with_suffix(".tmp"), ignore_errors=True)
+    lock_file.unlink(missing_ok=True)
 
 
 def sync_tree(folder: Path) -> None:

@@ -65,6 +65,11 @@ def bundle_cache() -> Path:
     return Path(platformdirs.user_cache_dir("ondevice-profiler")) / "bundles"
 
 
+def receipts() -> Path:
+    """Return the file that remembers which bundle files were hashed."""
+    return bundle_cache().with_name("receipts.json")
+
+
 def cached_bundle(name: str, *content: object) -> Path:
     """Return where the bundle made from exactly this content is, or would be, in the cache."""
     digest = hashlib.sha256(msgspec.json.encode(content)).hexdigest()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 from PIL import Image as PillowImage
@@ -24,6 +24,7 @@ from profiler.records.event import (
     MemoryReading,
     Outcome,
     Stop,
+    Trace,
 )
 from profiler.records.run import ImageFile, IterationSample, Launch, ProcessRecord, Run, Session, SessionHeader
 from profiler.store import RUN_FILE, OpenSession, Store
@@ -97,9 +98,21 @@ def _build(header: Session, folder: Path, building: Path, ended_wall_ns: int, en
         processes=records,
         iterations=tuple(sample for process in processes for sample in _samples(process)),
         images=(*_source_image(folder, building), *_distinct(images)),
+        **_temperature(processes),
         doubts=(),
     )
     return msgspec.structs.replace(run, doubts=validity.doubts(run))
+
+
+def _temperature(processes: Sequence[Journalled]) -> dict[str, Any]:
+    traces = [event for process in processes for event in _of(process, Trace)]
+    found = [sample.temperature_millicelsius for event in traces for sample in event.environment]
+    readings = [reading for reading in found if reading is not None]
+    reasons = [event.missing.get("temperature_millicelsius") for event in traces]
+    return {
+        "max_temperature_millicelsius": max(readings, default=None),
+        "temperature_reason": None if readings else next(filter(None, reasons), "no reading during the run"),
+    }
 
 
 def _launches(folder: Path) -> list[Launch]:

@@ -28,6 +28,14 @@ def ready_bundle(model: str) -> Path | None:
     return catalog.shipped_bundle(spec) if spec else None
 
 
+def is_ready(model: str) -> bool:
+    """Tell whether a model can be measured without exporting it. Raises UnknownName or MissingExtra."""
+    if ready_bundle(model) is not None:
+        return True
+    _check_can_export(model)
+    return False
+
+
 def bundle_for(model: str, progress: Progress) -> Path:
     """Return a bundle to measure, exporting it into the cache where need be. Raises what `export` raises."""
     return ready_bundle(model) or export(model, None, "resident", progress)[0]
@@ -38,9 +46,7 @@ def export(model: str, out: Path | None, load_policy: LoadPolicy, progress: Prog
 
     Raises UnknownName, MissingExtra, MissingSource, InputError, ModelError or BeyondTolerance.
     """
-    _check_name(model)
-    if missing_packages():
-        raise MissingExtra(f"exporting {model}", "export")
+    _check_can_export(model)
     from exporters import pipeline, sources
 
     spec = _spec(model)
@@ -61,11 +67,13 @@ def missing_packages() -> list[str]:
     return [name for name in EXTRA_PACKAGES if find_spec(name) is None]
 
 
-def _check_name(model: str) -> None:
+def _check_can_export(model: str) -> None:
     """Refuse a plain word that is no model, before asking for packages or the network."""
     if model not in catalog.models() and "/" not in model and not Path(model).expanduser().is_dir():
         hint = "All: profile models. A folder or a hub id (owner/name) works too."
         raise UnknownName("model", model, catalog.models(), hint=hint)
+    if missing_packages():
+        raise MissingExtra(f"exporting {model}", "export")
 
 
 def _spec(model: str) -> ModelSpec:

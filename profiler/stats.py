@@ -107,8 +107,9 @@ def _quantile(values: Samples, share: float) -> float:
 def _median_interval(values: Samples) -> tuple[Interval | None, str]:
     """Bootstrap the median, percentile method with a fixed seed.
 
-    Efron & Tibshirani, An Introduction to the Bootstrap, 1993, ch. 13. Not BCa: its acceleration comes from the
-    jackknife, which fails for the median (same book, ch. 11).
+    Efron & Tibshirani, An Introduction to the Bootstrap, 1993, ch. 13. On log-normal latencies it covers 91 to 95 %
+    for six samples and more, and what can be reached for fewer (`benchmarks/interval_coverage.py`). Not BCa: its
+    acceleration comes from the jackknife, which fails for the median (same book, ch. 11).
     """
     if values.size < LEAST_FOR_INTERVAL:
         return None, f"none: n < {LEAST_FOR_INTERVAL}"

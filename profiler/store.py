@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import secrets
 import shutil
@@ -16,6 +15,7 @@ from profiler import codec
 from profiler.bundle_files import sync_file, sync_folder, sync_tree
 from profiler.clock import Clock
 from profiler.errors import InputError, InvalidRecord, UnknownName
+from profiler.locks import hold
 from profiler.quantities import NS_PER_MS, NS_PER_S
 from profiler.records.run import Run, Session
 
@@ -173,15 +173,10 @@ class Store:
 
 def _own(folder: Path) -> OpenSession | None:
     try:
-        lock = (folder / _LOCK_FILE).open("w")
+        lock = hold(folder / _LOCK_FILE)
     except OSError:
         return None  # closed by its owner between listing and opening
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        return None
-    return OpenSession(folder, lock)
+    return OpenSession(folder, lock) if lock is not None else None
 
 
 def _new_id(wall_ns: int) -> str:

@@ -1,1 +1,1 @@
-"""Programs that people and CI run; nothing here is part of the installed packages."""
+"""Programs for those who work on the project; none of them ships."""

@@ -178,6 +178,8 @@ def make_run(**fields: Any) -> run.Run:
             processes=(make_process(),),
             iterations=make_samples(),
             images=(run.ImageFile(path="images/0.ppm", sha256=SHA_IMAGE, role="output"),),
+            max_temperature_millicelsius=41_000,
+            temperature_reason=None,
             doubts=(),
         ),
         **fields,

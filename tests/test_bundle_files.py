@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -114,6 +115,35 @@ def test_a_file_that_grew_or_went_is_found(folder: Path) -> None:
     (folder / "decoder.onnx").unlink()
     with pytest.raises(InvalidRecord, match="is missing"):
         check_files(folder, bundle)
+
+
+def test_a_file_with_a_receipt_is_not_read_again(folder: Path, tmp_path: Path) -> None:
+    bundle, receipts, path = _bundle_of(folder), tmp_path / "cache" / "receipts.json", folder / "decoder.onnx"
+    check_files(folder, bundle, receipts)
+    before = path.stat()
+    path.write_bytes(b"GRAPH")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    check_files(folder, bundle, receipts)
+    with pytest.raises(InvalidRecord, match="is not the file"):
+        check_files(folder, bundle)
+
+
+def test_a_file_that_changed_since_its_receipt_is_found(folder: Path, tmp_path: Path) -> None:
+    bundle, receipts, path = _bundle_of(folder), tmp_path / "receipts.json", folder / "decoder.onnx"
+    check_files(folder, bundle, receipts)
+    before = path.stat()
+    path.write_bytes(b"GRAPH")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns + 1))
+    with pytest.raises(InvalidRecord, match="is not the file"):
+        check_files(folder, bundle, receipts)
+
+
+@pytest.mark.parametrize("content", [b"", b"not json", b'{"a": 1}', b"[" * 100_000])
+def test_receipts_that_cannot_be_read_are_as_good_as_none(folder: Path, tmp_path: Path, content: bytes) -> None:
+    receipts = tmp_path / "receipts.json"
+    receipts.write_bytes(content)
+    check_files(folder, _bundle_of(folder), receipts)
+    assert str(folder / "decoder.onnx").encode() in receipts.read_bytes()
 
 
 def test_a_folder_in_place_of_a_file_is_found(folder: Path) -> None:

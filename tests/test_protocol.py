@@ -11,8 +11,11 @@ import pytest
 from profiler import codec
 from profiler.errors import InvalidRecord
 from profiler.journal import read_journal
+from profiler.plan_rules import check_plan
+from profiler.records.bundle import Bundle
 from profiler.records.event import AnyEvent, Begin, Event
 from profiler.records.message import MAX_LINE_BYTES, Reply, Request
+from profiler.records.plan import Plan
 from scripts.write_schemas import COMMAND, KINDS, PROTOCOL, generated_files, rendered
 
 EXAMPLES = PROTOCOL / "examples"
@@ -66,6 +69,10 @@ def test_an_example_file_follows_record_and_schema(name: str) -> None:
     record = codec.read(path, KINDS[name][0])
     assert codec.encode_pretty(record) == path.read_bytes()
     _validator(name).validate(json.loads(path.read_bytes()))
+
+
+def test_the_example_plan_keeps_the_rules_of_plans() -> None:
+    check_plan(codec.read(EXAMPLES / "plan.json", Plan), codec.read(EXAMPLES / "bundle.json", Bundle).components)
 
 
 @pytest.mark.parametrize(("kind", "line"), LINES)

@@ -16,6 +16,7 @@ import transformers
 
 from exporters.families.stable_diffusion_graphs import Decoder, Denoiser, ImageEncoder, SourceDenoiser, TextEncoder
 from exporters.parts import Graph, Model, Part, Reference, ReferenceInputs, read_json
+from exporters.quiet import quiet
 from exporters.schedules import DrawnNoise
 from exporters.sources import Subfolders
 from profiler.errors import InputError
@@ -121,7 +122,7 @@ def _image_arguments(inputs: ReferenceInputs, scale: int) -> dict[str, Any]:
 
 def _load_pipeline(folder: Path, name: str) -> Any:
     try:
-        with _quiet():
+        with quiet(), _no_progress_bars():
             pipeline = getattr(diffusers, name).from_pretrained(
                 folder,
                 dtype=torch.float32,
@@ -140,18 +141,14 @@ def _load_pipeline(folder: Path, name: str) -> Any:
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep loading to its errors: both libraries warn about packages and config keys that do not matter here."""
+def _no_progress_bars() -> Iterator[None]:
     both: tuple[Any, ...] = (diffusers.utils.logging, transformers.utils.logging)
-    levels = [logging.get_verbosity() for logging in both]
     for logging in both:
-        logging.set_verbosity_error()
         logging.disable_progress_bar()
     try:
         yield
     finally:
-        for logging, level in zip(both, levels, strict=True):
-            logging.set_verbosity(level)
+        for logging in both:
             logging.enable_progress_bar()
 
 

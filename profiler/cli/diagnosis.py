@@ -99,9 +99,10 @@ def _gauges(store: Path | None) -> Iterator[Finding]:
     sample = gauge.sample()
     memory = MemoryGauge(clock).read()
     yield _either(memory.peak_bytes is not None, "peak memory", memory.definition, memory.reason or "", "run on Linux")
-    for field, remedy in _GAUGES.items():
+    for field, (name, unit, scale, remedy) in _GAUGES.items():
         value = getattr(sample, field)
-        yield _either(value is not None, field, str(value), gauge.missing.get(field, "no reading"), remedy)
+        detail = "" if value is None else f"{value / scale:.1f} {unit}"
+        yield _either(value is not None, name, detail, gauge.missing.get(field, "no reading"), remedy)
 
 
 def _export_extra(store: Path | None) -> Iterator[Finding]:
@@ -122,9 +123,14 @@ _LOOKS: tuple[Callable[[Path | None], Iterator[Finding]], ...] = (
     _export_extra,
 )
 _GAUGES = {
-    "temperature_millicelsius": "virtual machines have none; on a PC load the sensor's kernel module (lm-sensors)",
-    "battery_percent": "desktops and virtual machines have none",
-    "cpu_frequency_khz": "virtual machines often hide it",
+    "temperature_millicelsius": (
+        "temperature",
+        "°C",
+        1000,
+        "virtual machines have none; on a PC load the sensor's kernel module (lm-sensors)",
+    ),
+    "battery_percent": ("battery", "%", 1, "desktops and virtual machines have none"),
+    "cpu_frequency_khz": ("processor clock", "GHz", 1_000_000, "virtual machines often hide it"),
 }
 
 
@@ -149,7 +155,5 @@ def _table(findings: list[Finding]) -> Table:
             "there": "[green]ok[/green]",
             "missing": "[red]missing[/red]" if finding.needed else "[yellow]missing[/yellow]",
         }
-        table.add_row(
-            mark[finding.state], finding.what.replace("_", " "), escape(finding.detail), escape(finding.remedy or "")
-        )
+        table.add_row(mark[finding.state], finding.what, escape(finding.detail), escape(finding.remedy or ""))
     return table

@@ -53,5 +53,5 @@ def _cells(spec: ModelSpec) -> tuple[str, ...]:
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in columns:
-        table.add_column(column)
+        table.add_column(column, no_wrap=column in ("model", "device", "image"), overflow="fold")
     return table

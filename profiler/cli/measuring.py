@@ -8,13 +8,14 @@ from typing import NamedTuple
 from rich.console import RenderableType
 from rich.table import Table
 
+from profiler import catalog
 from profiler.bundle_files import check_files, load_manifest, manifest_sha256
 from profiler.cli.output import notes, print_json, results
 from profiler.cli.places import open_device, open_policy, open_store, tidy
 from profiler.cli.progress import ExportProgress, SessionProgress
 from profiler.clock import RealClock
 from profiler.errors import InputError
-from profiler.exporting import bundle_for
+from profiler.exporting import bundle_for, is_ready
 from profiler.inputs import Wishes, job_inputs, plan_for
 from profiler.quantities import format_bytes
 from profiler.records.bundle import Bundle
@@ -64,8 +65,10 @@ def profile(
     clock = RealClock()
     device = open_device(device_name, clock)
     policy = open_policy(judging.policy, judging.not_required)
-    order = _order(_bundle(model), task, wishes, how)
     place = open_store(store)
+    if dry_run and not is_ready(model):
+        return _say_export_comes_first(model, as_json=as_json)
+    order = _order(_bundle(model), task, wishes, how)
     if dry_run:
         return _say_what_would_be_done(order, device_name, place.root, as_json=as_json)
     for line in tidy(place, clock):
@@ -92,7 +95,7 @@ def _bundle(model: str) -> Path:
 def _order(folder: Path, task: str | None, wishes: Wishes, how: How) -> Order:
     """Check all that can be checked before anything is started."""
     bundle = load_manifest(folder)
-    check_files(folder, bundle)
+    check_files(folder, bundle, catalog.receipts())
     plan = plan_for(folder, bundle, _task(bundle, task, wishes), wishes.steps)
     return Order(
         bundle_folder=folder,
@@ -124,6 +127,12 @@ def _measurement(how: How) -> Measurement:
     if how.protocol == "sustained":
         return Measurement(kind="sustained", minutes=how.minutes)
     return Measurement(kind="burst")
+
+
+def _say_export_comes_first(model: str, *, as_json: bool) -> int:
+    facts: dict[str, object] = {"dry_run": True, "model": model, "first": "export its bundle (profile export)"}
+    print_json(facts) if as_json else results().print(_facts_table(facts))
+    return 0
 
 
 def _say_what_would_be_done(order: Order, device: str, store: Path, *, as_json: bool) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from rich.console import JustifyMethod
 from rich.markup import escape
 from rich.table import Table
 
@@ -18,6 +19,8 @@ from profiler.records.summary import Summary
 from profiler.report.summary import summarise
 from profiler.report.terminal import render
 from profiler.store import Store
+
+_JUSTIFY: dict[str, JustifyMethod] = dict.fromkeys(("n", "median", "peak memory", "size"), "right")
 
 
 def runs(path: Path | None, policy_name: str, not_required: Iterable[str], *, as_json: bool) -> int:
@@ -56,7 +59,8 @@ def _read(store: Store, run_id: str, policy: Policy) -> Summary | None:
 def _table(summaries: Iterable[Summary]) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in ("run", "device", "model", "task", "outcome", "n", "median", "peak memory", "size", "tier"):
-        table.add_column(name, justify="right" if name in ("n", "median", "peak memory", "size") else "left")
+        # An id that is cut cannot be typed again; anything else may fold.
+        table.add_column(name, justify=_JUSTIFY.get(name, "left"), no_wrap=name == "run", overflow="fold")
     for summary in summaries:
         table.add_row(*(escape(cell) for cell in _cells(summary)))
     return table

@@ -159,7 +159,8 @@ def _start(storage: Path) -> subprocess.Popen[bytes]:
         try:
             # A session of its own: Ctrl-C is for the host, which then ends the runner in good order.
             return subprocess.Popen(
-                [sys.executable, "-m", "profiler.runner", "--storage", str(storage)],
+                # -P: a folder called profiler where the user stands must not be taken for ours.
+                [sys.executable, "-P", "-m", "profiler.runner", "--storage", str(storage)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

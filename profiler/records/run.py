@@ -137,7 +137,10 @@ class Launch(Record):
 
 
 class Run(SessionHeader):
-    """The stored record (`run.json`); traces stay in the journals beside it."""
+    """The stored record (`run.json`); traces stay in the journals beside it.
+
+    `temperature_reason` says why `max_temperature_millicelsius` is missing.
+    """
 
     schema_version: SchemaVersion = 1
     ended_wall_ns: int
@@ -150,4 +153,6 @@ class Run(SessionHeader):
     processes: tuple[ProcessRecord, ...]
     iterations: tuple[IterationSample, ...]
     images: tuple[ImageFile, ...]
+    max_temperature_millicelsius: int | None
+    temperature_reason: str | None
     doubts: tuple[Doubt, ...]

@@ -7,8 +7,7 @@ from pathlib import Path
 from statistics import median
 
 from profiler import stats, tiers
-from profiler.journal import read_journal
-from profiler.records.event import MemoryReading, StageTime, Trace
+from profiler.records.event import MemoryReading, StageTime
 from profiler.records.policy import Measured, Policy, TierVerdict
 from profiler.records.run import IterationSample, ProcessRecord, Run
 from profiler.records.summary import (
@@ -27,7 +26,7 @@ _PLUGGED = "not measured: the device was on external power"
 
 
 def summarise(run: Run, folder: Path, policy: Policy) -> Summary:
-    """Sum a run up; `folder` is where its journals and images are."""
+    """Sum a run up; `folder` is where its images are."""
     latency = _latency(run)
     return Summary(
         run_id=run.run_id,
@@ -53,7 +52,7 @@ def summarise(run: Run, folder: Path, policy: Policy) -> Summary:
         observer_effect=_observer(run),
         energy_joules=None,
         energy_reason=_PLUGGED if run.conditions.power.external_power else _NO_METER,
-        thermal=_thermal(run, folder),
+        thermal=_thermal(run),
         doubts=run.doubts,
         tier=_tier(tiers.judge(policy, measured(run, latency))),
         licence=run.licence,
@@ -152,24 +151,12 @@ def _observer(run: Run) -> ObserverSummary | None:
     return ObserverSummary(ratio=ratio.median, ci95=ratio.ci95, n=ratio.n)
 
 
-def _thermal(run: Run, folder: Path) -> ThermalSummary:
-    readings = [
-        sample.temperature_millicelsius
-        for event in traces(run, folder)
-        for sample in event.environment
-        if sample.temperature_millicelsius is not None
-    ]
+def _thermal(run: Run) -> ThermalSummary:
     return ThermalSummary(
         start_millicelsius=run.conditions.temperature_millicelsius,
-        max_millicelsius=max(readings, default=None),
-        reason=None if readings else run.conditions.temperature_reason or "no reading during the run",
+        max_millicelsius=run.max_temperature_millicelsius,
+        reason=run.temperature_reason,
     )
-
-
-def traces(run: Run, folder: Path) -> list[Trace]:
-    """Read the traces of all processes from the journals beside the run."""
-    journals = [folder / process.journal for process in run.processes]
-    return [event for path in journals if path.is_file() for event in read_journal(path) if isinstance(event, Trace)]
 
 
 def _tier(verdict: TierVerdict) -> TierSummary:

@@ -63,7 +63,7 @@ def _quantity(margin: Margin, value: int | None) -> str:
 def _headline(summary: Summary) -> Text:
     colour = {"D4": "green", "D3": "green", "D2": "yellow", "D1": "yellow"}.get(summary.tier.tier, "red")
     line = Text(tier_line(summary), style=f"bold {colour}")
-    line.append(f"  policy {summary.tier.policy}", style="dim")
+    line.append(f"\nPolicy {summary.tier.policy}", style="dim")
     if summary.tier.confidence:
         line.append(f"; {summary.tier.confidence} (latency sampling only)", style="dim")
     return line

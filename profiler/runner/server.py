@@ -226,10 +226,11 @@ def _replay(request: Replay, line: Line, office: Office) -> None:
 def _follow(line: Line, office: Office, *, from_seq: int) -> None:
     """Send the journal's lines as it grows, on a thread of its own: a slow host never holds up a timed window."""
     _, journal = office.work()
-    threading.Thread(target=_try, args=(lambda: _send_journal(line, journal, from_seq),), daemon=True).start()
+    threading.Thread(target=_try, args=(lambda: send_journal(line, journal, from_seq),), daemon=True).start()
 
 
-def _send_journal(line: Line, journal: Journal, from_seq: int) -> None:
+def send_journal(line: Line, journal: Journal, from_seq: int) -> None:
+    """Send lines as they are written, until the journal closes. Raises OSError where the host goes away."""
     seq = 0
     with journal.path.open("rb") as stream:
         while True:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file
@@ -16,19 +16,16 @@ from profiler.clock import Clock, Deadline
 from profiler.errors import ProfilerError
 from profiler.journal import Journal
 from profiler.plan_rules import check_plan
-from profiler.records.event import Artifact, Begin, Idle, IterationDone, LoadDone, Outcome, Phase, Stop, Trace
+from profiler.records.event import Artifact, Begin, Idle, IterationDone, LoadDone, Outcome, Phase, Stop
 from profiler.records.job import Job
 from profiler.runner.engines.engine import Engine, EngineFailure
-from profiler.runner.gauges import EnvironmentGauge, MemoryGauge
+from profiler.runner.gauges import MemoryGauge
 from profiler.runner.interpreter import Cancelled, Image, Interpreter, Iteration, Watcher, file_constants
-from profiler.runner.sampler import Sampler
+from profiler.runner.tracer import Tracer
 
-_SAMPLES_PER_EVENT = 4000  # keeps a line well below the protocol's 1 MiB
 _DISTINCT_IMAGES = 8
 _READY_MARGIN_MILLICELSIUS = 3000
 _READY_TIMEOUT_S = 600.0
-
-T = TypeVar("T")
 
 
 class NotReady(Exception):
@@ -80,18 +77,15 @@ class Work:
         self._engine = engine
         self._clock = clock
         self._cancelled = cancelled
-        self._memory = MemoryGauge(clock)
-        self._environment = EnvironmentGauge(clock)
-        self._watcher = JobWatcher(journal, self._memory, cancelled)
-        self._memory_sampler = Sampler(self._memory.sample, job.sampling.memory_interval_ms / 1000)
-        self._environment_sampler = Sampler(self._environment.sample, job.sampling.environment_interval_ms / 1000)
+        self._tracer = Tracer(journal, job.sampling, clock)
+        self._watcher = JobWatcher(journal, self._tracer.memory, cancelled)
         self._last_end_ns: int | None = None
         self._images_kept: set[str] = set()
 
     def run(self) -> None:
         """Do the whole job; every way it can end is a stop event."""
         outcome, reason = self._outcome()
-        self._end_samplers()
+        self._tracer.end()
         failed = outcome != "completed"
         self._journal.append(
             Stop,
@@ -99,7 +93,7 @@ class Work:
             reason=reason,
             stage=self._watcher.stage if failed else None,
             component=self._watcher.component if failed else None,
-            memory=self._memory.read(),
+            memory=self._tracer.memory.read(),
         )
         self._journal.close()
 
@@ -121,10 +115,10 @@ class Work:
         return "completed", None
 
     def _do(self) -> None:
-        self._journal.append(Idle, memory=self._memory.read())
+        self._journal.append(Idle, memory=self._tracer.memory.read())
         inputs = self._inputs()
         interpreter = self._interpreter()
-        self._resume_samplers()
+        self._tracer.resume()
         interpreter.prepare()
         self._iterate(interpreter, inputs, "cold", 0)
         for number in range(self._job.warmups):
@@ -160,7 +154,7 @@ class Work:
                 yield number
                 number += 1
             return
-        ready_millicelsius = self._environment.temperature_millicelsius()
+        ready_millicelsius = self._tracer.environment.temperature_millicelsius()
         for number in range(self._job.repeats):
             if measurement.kind == "spaced":
                 self._wait_until_ready(measurement.gap_s or 0, ready_millicelsius)
@@ -178,19 +172,19 @@ class Work:
     def _too_hot(self, start_millicelsius: int | None) -> bool:
         if start_millicelsius is None:
             return False
-        now = self._environment.temperature_millicelsius()
+        now = self._tracer.environment.temperature_millicelsius()
         return now is not None and now > start_millicelsius + _READY_MARGIN_MILLICELSIUS
 
     def _iterate(
         self, interpreter: Interpreter, inputs: dict[str, Any], phase: Phase, number: int, *, traced: bool = True
     ) -> None:
-        self._resume_samplers() if traced else self._pause_samplers()
+        self._tracer.resume() if traced else self._tracer.pause()
         self._watcher.phase, self._watcher.iteration = phase, number
         iteration = interpreter.iterate(inputs)
         digest = hashlib.sha256(iteration.image.pixels.data).hexdigest()
         self._record(iteration, phase, number, traced, digest)
         self._keep(iteration.image, phase, number, digest)
-        self._flush_traces()
+        self._tracer.flush()
         self._journal.sync()
 
     def _record(self, iteration: Iteration, phase: Phase, number: int, traced: bool, digest: str) -> None:
@@ -228,32 +222,7 @@ class Work:
             iteration=number,
         )
 
-    def _flush_traces(self) -> None:
-        memory, environment = self._memory_sampler.take(), self._environment_sampler.take()
-        for part in _parts(memory, _SAMPLES_PER_EVENT) or ([()] if environment else []):
-            self._journal.append(
-                Trace, memory=tuple(part), environment=environment, missing=dict(self._environment.missing)
-            )
-            environment = ()
-
-    def _resume_samplers(self) -> None:
-        self._memory_sampler.resume()
-        self._environment_sampler.resume()
-
-    def _pause_samplers(self) -> None:
-        self._memory_sampler.pause()
-        self._environment_sampler.pause()
-
-    def _end_samplers(self) -> None:
-        self._memory_sampler.end()
-        self._environment_sampler.end()
-        self._flush_traces()
-
 
 def _traced_in_pair(number: int) -> bool:
     """Order the pairs on-off, off-on, … so that a drift does not favour either."""
     return number % 4 in (0, 3)
-
-
-def _parts(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    return [items[start : start + size] for start in range(0, len(items), size)]

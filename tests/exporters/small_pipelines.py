@@ -63,9 +63,10 @@ def build_tokenizer() -> CLIPTokenizer:
     )
 
 
-def spec_of(folder: Path, *tasks: Kind, **settings: Any) -> ModelSpec:
-    """Describe a saved pipeline as a registry entry would."""
+def spec_of(folder: Path, *tasks: Kind, edit: dict[str, Any] | None = None, **settings: Any) -> ModelSpec:
+    """Describe a saved pipeline as a registry entry would; `edit` are settings of the edit task alone."""
     chosen: dict[str, Any] = {"prompt": "a red square", "steps": 4, "text_guidance": 3.0, "seed": 3, **settings}
+    own: dict[str, dict[str, Any]] = {"generate": {}, "edit": edit or {}}
     return ModelSpec(
         name="small",
         title="Small random pipeline",
@@ -74,7 +75,7 @@ def spec_of(folder: Path, *tasks: Kind, **settings: Any) -> ModelSpec:
         licence=Licence(name="Apache-2.0", commercial_use="allowed"),
         height=SIDE,
         width=SIDE,
-        tasks={task: TaskDefaults(**chosen) for task in tasks or ("generate",)},
+        tasks={task: TaskDefaults(**{**chosen, **own[task]}) for task in tasks or ("generate",)},
     )
 
 

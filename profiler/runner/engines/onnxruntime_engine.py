@@ -28,7 +28,17 @@ class OnnxRuntimeEngine:
     def load(self, name: str, component: Component, folder: Path) -> dict[str, GraphCall]:
         """Open a session for every function. Raises EngineFailure."""
         options = self._options(component)
-        return {key: _open(name, function, folder, options) for key, function in component.functions.items()}
+        return {
+            key: _graph_call(name, function, self.open(name, inside(folder, function.path), options))
+            for key, function in component.functions.items()
+        }
+
+    def open(self, name: str, path: Path, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
+        """Open one graph of a component. Raises EngineFailure."""
+        try:
+            return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        except Exception as error:  # the binding raises a family of classes without a common parent of its own
+            raise _failure(name, error, "load_failed") from error
 
     def _options(self, component: Component) -> onnxruntime.SessionOptions:
         options = onnxruntime.SessionOptions()
@@ -39,12 +49,7 @@ class OnnxRuntimeEngine:
         return options
 
 
-def _open(name: str, function: Function, folder: Path, options: onnxruntime.SessionOptions) -> GraphCall:
-    path = inside(folder, function.path)
-    try:
-        session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # the binding raises a family of classes without a common parent of its own
-        raise _failure(name, error, "load_failed") from error
+def _graph_call(name: str, function: Function, session: onnxruntime.InferenceSession) -> GraphCall:
     outputs = [port.name for port in function.outputs]
     run = session.run
 
