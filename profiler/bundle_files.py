@@ -133,9 +133,8 @@ def written_whole(destination: Path) -> Iterator[Path]:
     What a killed writer left is removed first. Raises InputError where the destination is there already;
     nothing is ever overwritten.
     """
-    if destination.exists():
-        hint = "Name another folder with --out."
-        raise InputError(f"{destination} is there already; it is never overwritten", hint=hint)
+    if os.path.lexists(destination):
+        raise _taken(destination)
     destination.parent.mkdir(parents=True, exist_ok=True)
     for leftover in destination.parent.glob(f".{destination.name}.*.lock"):
         _remove_unless_held(leftover)
@@ -146,10 +145,25 @@ def written_whole(destination: Path) -> Iterator[Path]:
         try:
             yield temporary
             sync_tree(temporary)
-            temporary.rename(destination)
+            _rename(temporary, destination)
             sync_folder(destination.parent)
         finally:
             _remove(own)
+
+
+def _rename(temporary: Path, destination: Path) -> None:
+    try:
+        temporary.rename(destination)
+    except OSError as error:
+        if os.path.lexists(destination):  # it came into being meanwhile
+            raise _taken(destination) from error
+        raise
+
+
+def _taken(destination: Path) -> InputError:
+    return InputError(
+        f"{destination} is there already; it is never overwritten", hint="Name another folder with --out."
+    )
 
 
 def _held(path: Path) -> IO[str]:

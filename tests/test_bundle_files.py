@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -219,3 +221,22 @@ def test_a_folder_that_came_into_being_meanwhile_is_kept(tmp_path: Path) -> None
         write_too_late()
     assert (destination / "file").read_text() == "theirs"
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    (tmp_path / ".out.deadbeef.lock").touch()
+    (tmp_path / ".out.deadbeef.tmp").mkdir()
+    with written_whole(tmp_path / "out") as temporary:
+        (temporary / "file").touch()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
+def test_what_a_living_writer_has_begun_is_left_alone(tmp_path: Path) -> None:
+    with written_whole(tmp_path / "out") as first:
+        with written_whole(tmp_path / "out.b"):
+            pass
+        lock = first.with_suffix(".lock")
+        code = f"from pathlib import Path; from profiler.locks import hold; print(hold(Path({str(lock)!r})))"
+        seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+        assert first.is_dir()
+    assert seen.strip() == "None"
