@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import os
 import shutil
@@ -136,7 +137,7 @@ def written_whole(destination: Path) -> Iterator[Path]:
     if os.path.lexists(destination):
         raise _taken(destination)
     destination.parent.mkdir(parents=True, exist_ok=True)
-    for leftover in destination.parent.glob(f".{destination.name}.*.lock"):
+    for leftover in destination.parent.glob(f".{glob.escape(destination.name)}.*.lock"):
         _remove_unless_held(leftover)
     own = destination.parent / f".{destination.name}.{uuid.uuid4().hex[:8]}.lock"
     with contextlib.closing(_held(own)):

@@ -1,0 +1,1 @@
+"""Where speed is asserted: measurements of the product itself, each one command."""
