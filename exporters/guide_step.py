@@ -20,7 +20,8 @@ class Start(nn.Module):
         """Return latents, the denoiser's input and, where the scheduler looks back, an empty history."""
         latents = noise * start_scale
         first = (latents, latents * first_input_scale)
-        return (*first, torch.zeros_like(noise[0]).repeat(self.history_rows, 1, 1, 1)) if self.history_rows else first
+        # Zeros that follow from an input, because constant ones would be stored in the graph.
+        return (*first, (noise * 0).repeat(self.history_rows, 1, 1, 1)) if self.history_rows else first
 
 
 class Guide(nn.Module):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from profiler.errors import InputError
 from profiler.records.record import Task
 from profiler.records.spec import TaskDefaults
 
@@ -92,7 +94,12 @@ def image_tensor(pixels: npt.NDArray[np.uint8]) -> Floats:
     return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None], dtype=np.float32)
 
 
-def read_json(text: str) -> dict[str, Any]:
-    """Read a JSON object."""
-    loaded = json.loads(text)
-    return loaded if isinstance(loaded, dict) else {}
+def read_json(path: Path) -> dict[str, Any]:
+    """Read a JSON object from a model's folder. Raises InputError where the file holds none."""
+    try:
+        loaded = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is not a JSON file that can be read: {error}") from error
+    if not isinstance(loaded, dict):
+        raise InputError(f"{path} holds no JSON object")
+    return loaded

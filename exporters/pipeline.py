@@ -66,7 +66,7 @@ def export(
         planned = {task: planner.plan(task, chosen) for task, chosen in sorted(settings.items())}
 
         verifier = Verifier(model, components, folder, OnnxRuntimeEngine(), stages)
-        verification = verifier.verify(parts, planned, recipe.relative_tolerance)
+        verification = verifier.verify(parts, planned, recipe)
 
         stages.begin("manifest")
         bundle = Bundle(

@@ -64,13 +64,6 @@ def build_plan(
     )
 
 
-def reached_files(plan: Plan, components: Mapping[str, Component]) -> tuple[str, ...]:
-    """Return the component and constant files that a plan needs."""
-    names = _components_in_order([step for step in plan.body if isinstance(step, Call | Loop)])
-    own = (plan.constants_file,) if plan.constants_file else ()
-    return (*(path for name in names for path in components[name].files), *own)
-
-
 def load_around_use(body: Sequence[PlanStep]) -> list[PlanStep]:
     """Load each component right before the first step that uses it, and unload it right after the last."""
     uses = [components_of(step) for step in body]

@@ -109,8 +109,13 @@ def tabulate(scheduler: Any, required: Iterable[int], counts: Iterable[int] = ST
 
 def probe(scheduler: Any, steps: int, seed: int = 0) -> Trace:
     """Run a fresh copy of a scheduler once over seeded random tensors."""
-    scheduler = type(scheduler).from_config(scheduler.config)
-    scheduler.set_timesteps(steps)
+    with quiet(), np.errstate(all="ignore"):
+        scheduler = type(scheduler).from_config(scheduler.config)
+        scheduler.set_timesteps(steps)
+        return _run(scheduler, seed)
+
+
+def _run(scheduler: Any, seed: int) -> Trace:
     random = torch.Generator().manual_seed(seed)
     start_scale = float(getattr(scheduler, "init_noise_sigma", 1.0))  # flow-matching schedulers have none
     samples = [torch.randn(_PROBE_SHAPE, generator=random) * start_scale]
@@ -169,8 +174,7 @@ def _timesteps(scheduler: Any) -> Array:
 
 def _try(scheduler: Any, steps: int, needed: set[int]) -> Trace | None:
     try:
-        with quiet(), np.errstate(all="ignore"):
-            trace = probe(scheduler, steps)
+        trace = probe(scheduler, steps)
     except _REFUSALS as error:
         if steps in needed:
             raise InputError(f"{type(scheduler).__name__} cannot run with {steps} steps: {error}") from error

@@ -60,4 +60,4 @@ def _config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     if not path.is_file():
         raise InputError(f"{path} is not there; is this a diffusers pipeline folder?")
-    return dict(read_json(path.read_text()))
+    return read_json(path)

@@ -15,6 +15,7 @@ from exporters.progress import Stages
 from exporters.tasks import PlannedTask
 from profiler.errors import BeyondTolerance, ModelError
 from profiler.records.bundle import Component, Difference, ImageDifference, Verification
+from profiler.records.recipe import Recipe
 from profiler.records.record import Task
 from profiler.runner.engines.engine import Engine, EngineFailure
 from profiler.runner.interpreter import Image, Interpreter, to_pixels
@@ -34,9 +35,7 @@ class Verifier:
         self._engine = engine
         self._stages = stages
 
-    def verify(
-        self, parts: Sequence[Part], planned: Mapping[Task, PlannedTask], relative_tolerance: float
-    ) -> Verification:
+    def verify(self, parts: Sequence[Part], planned: Mapping[Task, PlannedTask], recipe: Recipe) -> Verification:
         """Compare all components and images. Raises BeyondTolerance, or ModelError where something does not run."""
         try:
             components = {part.name: self._verify_part(part) for part in parts}
@@ -44,7 +43,7 @@ class Verifier:
         except EngineFailure as error:
             raise ModelError(f"the exported {error.component} does not run in {self._engine.name}: {error}") from error
         for task, found in images.items():
-            check_tolerance(task, found, relative_tolerance, components)
+            check_tolerance(task, found, recipe, components)
         return Verification(reference=self._model.title, components=components, images=images)
 
     def _verify_part(self, part: Part) -> Difference:
@@ -94,13 +93,21 @@ def difference(output: Array, reference: Array) -> Difference:
     )
 
 
-def check_tolerance(task: Task, found: ImageDifference, tolerance: float, parts: Mapping[str, Difference]) -> None:
+def check_tolerance(task: Task, found: ImageDifference, recipe: Recipe, parts: Mapping[str, Difference]) -> None:
     """Raise BeyondTolerance where an image is further off than allowed, and name the component that is furthest off."""
-    if found.float_image.relative <= tolerance:  # false for NaN too
+    floats, allowed = found.float_image.relative, recipe.relative_tolerance
+    levels, share = found.uint8_max_levels, found.uint8_changed_share
+    if not floats <= allowed:  # so for NaN too
+        excess = f"{floats:.2e} (relative) away from its source's, the recipe allows {allowed:.0e}"
+    elif levels > recipe.uint8_max_levels or not share <= recipe.uint8_changed_share:
+        excess = (
+            f"up to {levels} levels away from its source's on {share:.2%} of values, "
+            f"the recipe allows {recipe.uint8_max_levels} on {recipe.uint8_changed_share:.0%}"
+        )
+    else:
         return
     worst = max(parts, key=lambda name: (np.isnan(parts[name].relative), parts[name].relative))
     raise BeyondTolerance(
-        f"the exported {task} image is {found.float_image.relative:.2e} (relative) away from its source's, "
-        f"the recipe allows {tolerance:.0e}",
+        f"the exported {task} image is {excess}",
         hint=f"Component furthest off: {worst} ({parts[worst].relative:.2e}). No bundle was written.",
     )

@@ -180,7 +180,8 @@ def _process_record(process: Journalled, ending: Ending | None) -> ProcessRecord
         launch_ns=launch.launch_ns,
         page_cache=launch.page_cache,
         compile=launch.compile,
-        load_ns_by_component={event.component: event.duration_ns for event in _of(process, LoadDone)},
+        # A sequential plan loads for each image: only the first time is cold.
+        load_ns_by_component={event.component: event.duration_ns for event in reversed(_of(process, LoadDone))},
         first_image_ns=cold,
         idle_memory=next((event.memory for event in _of(process, Idle)), None),
         memory=_last_memory(process),

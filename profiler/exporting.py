@@ -21,8 +21,8 @@ Progress = Callable[[str, int, int], None]
 
 def ready_bundle(model: str) -> Path | None:
     """Return a bundle that is there without exporting: a folder that is one, or one shipped with the product."""
-    folder = Path(model).expanduser()
-    if (folder / MANIFEST).is_file():
+    folder = _folder(model)
+    if folder is not None and (folder / MANIFEST).is_file():
         return folder.absolute()
     spec = catalog.models().get(model)
     return catalog.shipped_bundle(spec) if spec else None
@@ -69,11 +69,20 @@ def missing_packages() -> list[str]:
 
 def _check_can_export(model: str) -> None:
     """Refuse a plain word that is no model, before asking for packages or the network."""
-    if model not in catalog.models() and "/" not in model and not Path(model).expanduser().is_dir():
+    if model not in catalog.models() and "/" not in model and _folder(model) is None:
         hint = "All: profile models. A folder or a hub id (owner/name) works too."
         raise UnknownName("model", model, catalog.models(), hint=hint)
     if missing_packages():
         raise MissingExtra(f"exporting {model}", "export")
+
+
+def _folder(model: str) -> Path | None:
+    """Return the folder that was typed, if it is one."""
+    try:
+        folder = Path(model).expanduser()
+        return folder if model and folder.is_dir() else None
+    except (OSError, RuntimeError):  # a name longer than a file's may be; the home of a user who is not there
+        return None
 
 
 def _spec(model: str) -> ModelSpec:

@@ -15,10 +15,12 @@ from safetensors.numpy import load_file, save
 
 from profiler.bundle_files import inside, load_plan, load_schedules, sync_file
 from profiler.errors import InputError, MissingSource
+from profiler.plan_rules import check_plan
 from profiler.records.bundle import Bundle
 from profiler.records.job import InputFile
 from profiler.records.plan import Plan, Port
 from profiler.records.record import Task
+from profiler.runner.interpreter import file_constants
 
 Tensors = dict[str, npt.NDArray[Any]]
 
@@ -46,11 +48,19 @@ class Wishes(NamedTuple):
 
 
 def plan_for(folder: Path, bundle: Bundle, task: Task, steps: int | None) -> Plan:
-    """Return the task's plan at a step count. Raises InputError where the bundle has no schedule for it."""
-    plan = load_plan(folder, bundle, task)
+    """Return the task's plan at a step count.
+
+    Raises InputError where the bundle has no schedule for it, InvalidRecord where the plan is broken.
+    """
+    plan = _at_steps(folder, bundle, load_plan(folder, bundle, task), steps)
+    check_plan(plan, bundle.components, file_constants(plan, folder))
+    return plan
+
+
+def _at_steps(folder: Path, bundle: Bundle, plan: Plan, steps: int | None) -> Plan:
     if steps is None or steps == plan.steps:
         return plan
-    schedules = load_schedules(folder, bundle, task)
+    schedules = load_schedules(folder, bundle, plan.task)
     if steps not in schedules.constants_by_steps:
         known = sorted(schedules.constants_by_steps)
         raise InputError(f"{bundle.model} has no schedule for {steps} steps", hint=f"It has {_ranges(known)} steps.")
@@ -69,8 +79,8 @@ def job_inputs(folder: Path, bundle: Bundle, plan: Plan, wishes: Wishes) -> JobI
     defaults = bundle.tasks[plan.task].defaults
     tensors: Tensors = load_file(str(inside(folder, defaults.path)))
     ports = {port.name: port for port in plan.inputs}
-    prompt = wishes.prompt if wishes.prompt is not None else defaults.prompt
-    negative = wishes.negative_prompt if wishes.negative_prompt is not None else defaults.negative_prompt
+    prompt = _text(wishes.prompt, defaults.prompt)
+    negative = _text(wishes.negative_prompt, defaults.negative_prompt)
     seed = wishes.seed if wishes.seed is not None else defaults.seed
     if prompt != defaults.prompt or negative != defaults.negative_prompt:
         tensors |= _token_ids(folder, bundle, prompt, negative)
@@ -146,10 +156,21 @@ def _with_rounds(port: Port, rounds: int) -> Port:
     return msgspec.structs.replace(port, shape=(rounds, *port.shape[1:]))
 
 
+def _text(wish: str | None, default: str) -> str:
+    text = default if wish is None else wish
+    if not _is_unicode(text):
+        raise InputError(f"the prompt {text!r} is not valid UTF-8")
+    return text
+
+
+def _is_unicode(text: str) -> bool:
+    return text == text.encode(errors="replace").decode()
+
+
 def _source_name(tensors: Tensors, wishes: Wishes) -> str | None:
     if "source_image" not in tensors:
         return None
-    return wishes.image.name if wishes.image is not None else "the bundle's own"
+    return wishes.image.name.encode(errors="replace").decode() if wishes.image is not None else "the bundle's own"
 
 
 def _png(source: npt.NDArray[np.float32]) -> bytes:

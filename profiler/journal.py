@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Iterator
@@ -41,10 +42,15 @@ class Journal:
                 **fields,
             )
             if not self._closed:
-                os.write(self._descriptor, codec.encode(event) + b"\n")
+                self._write(codec.encode(event) + b"\n")
                 self._seq += 1
             self.grown.notify_all()
             return event
+
+    def _write(self, line: bytes) -> None:
+        if os.write(self._descriptor, line) < len(line):
+            self._closed = True  # the disk is full: nothing may follow a torn line
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
 
     def sync(self) -> None:
         """Flush to the disk; never called inside a timed window."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 from pathlib import Path
 from typing import IO
 
@@ -15,7 +16,9 @@ def hold(path: Path) -> IO[str] | None:
     lock = path.open("w")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(lock.fileno()), path.stat()):
+            return lock
     except OSError:
-        lock.close()
-        return None
-    return lock
+        pass  # held, or removed by its holder between opening and locking
+    lock.close()
+    return None

@@ -19,6 +19,10 @@ def check_plan(plan: Plan, components: Mapping[str, Component], file_constants: 
     walk = _Walk(plan, components, known)
     for step in (*plan.prepare, *plan.body):
         walk.take(step)
+    # The second image finds the components as the first one left them.
+    again = _Walk(plan, components, known, walk.loaded)
+    for step in plan.body:
+        again.take(step)
     if not plan.body or not isinstance(plan.body[-1], Output) or walk.outputs != 1:
         raise _broken(plan, "its body must end in its only output")
 
@@ -26,28 +30,31 @@ def check_plan(plan: Plan, components: Mapping[str, Component], file_constants: 
 class _Walk:
     """The names and components known so far."""
 
-    def __init__(self, plan: Plan, components: Mapping[str, Component], known: set[str]) -> None:
+    def __init__(
+        self, plan: Plan, components: Mapping[str, Component], known: Iterable[str], loaded: Iterable[str] = ()
+    ) -> None:
         self._plan = plan
         self._components = components
-        self._known = known
-        self._loaded: set[str] = set()
+        self._known = set(known)
+        self.loaded = set(loaded)
         self.outputs = 0
 
     def take(self, step: PlanStep) -> None:
         match step:
             case Load():
                 self._component(step.component)
-                self._loaded.add(step.component)
+                self.loaded.add(step.component)
             case Unload():
                 self._need_loaded(step.component)
-                self._loaded.discard(step.component)
+                self.loaded.discard(step.component)
             case Call():
                 self._call(step)
             case Loop():
                 self._loop(step)
             case Free():
-                self._need(step.values, "free")
-                self._known -= set(step.values)
+                for name in step.values:
+                    self._need((name,), "free")
+                    self._known.discard(name)
             case Output():
                 self._need((step.value,), "output")
                 self.outputs += 1
@@ -67,9 +74,11 @@ class _Walk:
         if loop.over == {} or loop.over == 0:
             raise _broken(self._plan, "a loop over nothing")
         self._need((*over.values(), *loop.carry.values()), "loop")
-        self._known |= {*over, *loop.carry, *([loop.index] if loop.index else [])}
-        for step in loop.body:
-            self.take(step)
+        self._known |= loop.carry.keys()
+        for _ in range(1 if loop.over == 1 else 2):  # the second round finds what the first one left
+            self._known |= {*over, *([loop.index] if loop.index else [])}
+            for step in loop.body:
+                self.take(step)
         emitted = {name for step in loop.body if isinstance(step, Call) for name in step.emit.values()}
         for name in loop.carry:
             if name not in emitted:
@@ -81,7 +90,7 @@ class _Walk:
         return self._components[name]
 
     def _need_loaded(self, name: str) -> None:
-        if name not in self._loaded:
+        if name not in self.loaded:
             raise _broken(self._plan, f"component {name!r} is used before it is loaded")
 
     def _need(self, names: Iterable[str], where: str) -> None:

@@ -85,7 +85,8 @@ def measure(order: Order, device: Device, store: Store, clock: Clock, report: Re
             store.close(session)
             raise
     except BaseException:
-        store.close(session)
+        # What was measured stays: without its owner the session is collected by the next command.
+        session.release() if has_journal(session.folder) else store.close(session)
         raise
     report(Progress("collect", order.cold_starts - 1, None))
     return collect(store, session, ended_wall_ns=clock.wall_ns(), ending=ending)

@@ -16,9 +16,9 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from profiler import codec
 from profiler.bundle_files import MANIFEST, describe, load_manifest, manifest_sha256
-from profiler.inputs import JobInputs, Wishes, job_inputs, noise_for, plan_for
+from profiler.inputs import JobInputs, Wishes, job_inputs, noise_for, plan_for, write_inputs
 from profiler.records import bundle, plan
-from profiler.records.job import Measurement, Sampling
+from profiler.records.job import Job, Measurement, OnDisconnect, Sampling
 from profiler.records.recipe import Recipe
 from profiler.records.record import Task
 from profiler.records.spec import Licence
@@ -336,3 +336,24 @@ def _task(task: Task) -> bundle.TaskPlan:
         path=f"{task}.safetensors", prompt=PROMPTS[task], negative_prompt="", seed=0, source_image=source
     )
     return bundle.TaskPlan(plan=f"{task}.json", schedules=f"{task}.schedules.json", defaults=defaults)
+
+
+def make_small_job(folder: Path, storage: Path, *, task: Task = "generate", **fields: Any) -> Job:
+    """Return a job of one image on a small bundle, and put its inputs into a runner's storage."""
+    order = make_order(folder, task=task)
+    job = Job(
+        job_id="job",
+        bundle=str(folder),
+        bundle_sha256=order.bundle_sha256,
+        plan=order.plan,
+        inputs=write_inputs(order.inputs, storage / "inputs.safetensors"),
+        engine="onnxruntime",
+        threads=1,
+        warmups=0,
+        repeats=0,
+        observer_pairs=0,
+        measurement=order.measurement,
+        sampling=order.sampling,
+        on_disconnect=OnDisconnect(kind="stop_after_s", seconds=30.0),
+    )
+    return replace(job, **fields)

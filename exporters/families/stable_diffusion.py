@@ -45,7 +45,7 @@ def pipeline_class(folder: Path) -> str:
     path = folder / "model_index.json"
     if not path.is_file():
         raise InputError(f"{folder} is not a diffusers pipeline ({path.name} is not there)")
-    index = read_json(path.read_text())
+    index = read_json(path)
     name = index.get("_class_name")
     if name not in (GENERATES, EDITS):
         raise InputError(f"{folder} holds a {name}; supported are {GENERATES} and {EDITS}")
@@ -155,6 +155,9 @@ def _no_progress_bars() -> Iterator[None]:
 def _check(pipeline: Any, edits: bool, folder: Path) -> None:
     if getattr(pipeline.text_encoder.config, "use_attention_mask", False):
         raise InputError(f"{folder}: a text encoder with use_attention_mask is not supported")
+    length, positions = pipeline.tokenizer.model_max_length, pipeline.text_encoder.config.max_position_embeddings
+    if length > positions:
+        raise InputError(f"{folder}: the tokenizer pads to {length} tokens, the text encoder takes {positions}")
     config = pipeline.unet.config
     for option in _UNSUPPORTED_UNET:
         if config.get(option) is not None:

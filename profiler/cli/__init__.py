@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 
@@ -15,20 +16,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run `profile` and return its exit code: 0 fine, 1 the model's fault, 2 usage or input, 3 device, 4 internal."""
     from profiler.cli.app import app
 
+    _open_output()
     try:
-        code = app(args=list(arguments) if arguments is not None else None, standalone_mode=False)
+        given = list(arguments) if arguments is not None else None
+        code = app(args=given, prog_name="profile", standalone_mode=False)
     except ProfilerError as error:
         print(f"profile: {error}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
-        print("profile: stopped; what was measured is kept (profile runs)", file=sys.stderr)
-        return INTERRUPTED
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away, as `profile runs | head` does
-        return 0
+        return _stopped()
+    except SystemExit as leaving:
+        # So end typer and rich where the reader of our output went away, as `profile runs | head` does.
+        return 0 if isinstance(leaving.__context__, BrokenPipeError) else INTERNAL
     except Exception as error:  # noqa: BLE001 - the process edge
         return _foreign(error)
+    if code == INTERRUPTED:  # so typer returns from Ctrl-C
+        return _stopped()
     return code if isinstance(code, int) else 0
+
+
+def _open_output() -> None:
+    """Make sure that there is a stdout, and that a sign it cannot show does not end the program."""
+    if sys.stdout is None:  # started with stdout closed
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - lives as long as the process
+    reconfigure = getattr(sys.stdout, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="replace")
+
+
+def _stopped() -> int:
+    print("profile: stopped; what was measured is kept (profile runs)", file=sys.stderr)
+    return INTERRUPTED
 
 
 def _foreign(error: Exception) -> int:
@@ -37,8 +55,8 @@ def _foreign(error: Exception) -> int:
     if show is not None:
         show()
         return int(getattr(error, "exit_code", 2))
-    if type(error).__name__ == "Abort":
-        return INTERRUPTED
+    if type(error).__name__ == "Abort":  # typer's word for Ctrl-C
+        return _stopped()
     import traceback
 
     traceback.print_exception(error)

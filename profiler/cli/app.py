@@ -102,7 +102,9 @@ def profile(
     ] = None,
     negative_prompt: Annotated[str | None, typer.Option(help="Words to steer away from.", rich_help_panel=WHAT)] = None,
     image: Annotated[Path | None, typer.Option(help="Source image for --task edit.", rich_help_panel=WHAT)] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the noise.", rich_help_panel=WHAT)] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2**53 - 1, help="Seed of the noise.", rich_help_panel=WHAT)
+    ] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Denoising steps.", rich_help_panel=WHAT)] = None,
     protocol: Annotated[
         ProtocolName,

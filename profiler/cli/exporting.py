@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rich.markup import escape
 from rich.table import Table
 
 from profiler.bundle_files import load_manifest, manifest_sha256
@@ -14,6 +13,7 @@ from profiler.exporting import export as export_bundle
 from profiler.quantities import format_bytes
 from profiler.records.bundle import Bundle
 from profiler.records.recipe import LoadPolicy
+from profiler.report.terminal import plain
 
 
 def export(model: str, out: Path | None, load_policy: LoadPolicy, *, as_json: bool) -> int:
@@ -39,7 +39,7 @@ def _table(bundle: Bundle) -> Table:
         difference = bundle.verification.components[name]
         size = format_bytes(sum(sizes[path] for path in set(component.files)))
         table.add_row(
-            escape(name),
+            plain(name),
             f"{component.parameters:,}",
             size,
             f"{difference.max_absolute:.2g}",

@@ -23,7 +23,7 @@ from profiler.records.job import Measurement
 from profiler.records.record import Task
 from profiler.records.run import Run
 from profiler.report.summary import summarise
-from profiler.report.terminal import render
+from profiler.report.terminal import plain, render
 from profiler.session import Order, bundle_use, measure
 
 __all__ = ["How", "Judging", "Wishes", "profile"]
@@ -72,7 +72,7 @@ def profile(
     if dry_run:
         return _say_what_would_be_done(order, device_name, place.root, as_json=as_json)
     for line in tidy(place, clock):
-        notes().print(line, style="dim")
+        notes().print(plain(line, style="dim"))
     with SessionProgress(notes(), order) as progress:
         run = measure(order, device, place, clock, progress.report)
     summary = summarise(run, place.folder(run.run_id), policy)
@@ -170,5 +170,5 @@ def _facts_table(facts: dict[str, object]) -> RenderableType:
     for name, value in facts.items():
         if name != "dry_run" and value is not None:
             text = format_bytes(int(str(value))) if name == "size_bytes" else str(value)
-            table.add_row(name.replace("_", " "), text)
+            table.add_row(name.replace("_", " "), plain(text))
     return table

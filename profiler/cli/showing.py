@@ -6,18 +6,17 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from rich.console import JustifyMethod
-from rich.markup import escape
 from rich.table import Table
 
 from profiler.cli.output import notes, print_json, results
 from profiler.cli.places import open_policy, open_store, tidy
 from profiler.clock import RealClock
-from profiler.errors import InvalidRecord
+from profiler.errors import InputError
 from profiler.quantities import format_bytes, format_ns
 from profiler.records.policy import Policy
 from profiler.records.summary import Summary
 from profiler.report.summary import summarise
-from profiler.report.terminal import render
+from profiler.report.terminal import plain, render
 from profiler.store import Store
 
 _JUSTIFY: dict[str, JustifyMethod] = dict.fromkeys(("n", "median", "peak memory", "size"), "right")
@@ -27,7 +26,7 @@ def runs(path: Path | None, policy_name: str, not_required: Iterable[str], *, as
     """Print a line a run; a record that cannot be read is named and left out."""
     store, policy = open_store(path), open_policy(policy_name, not_required)
     for line in tidy(store, RealClock()):
-        notes().print(line, style="dim")
+        notes().print(plain(line, style="dim"))
     summaries = [summary for run_id in store.run_ids() if (summary := _read(store, run_id, policy)) is not None]
     if as_json:
         for summary in summaries:
@@ -35,7 +34,7 @@ def runs(path: Path | None, policy_name: str, not_required: Iterable[str], *, as
     elif summaries:
         results().print(_table(summaries))
     else:
-        notes().print(f"no runs in {store.root} yet; make one: profile --device local --model nano")
+        notes().print(plain(f"no runs in {store.root} yet; make one: profile --device local --model nano"))
     return 0
 
 
@@ -51,8 +50,8 @@ def show(run: str, path: Path | None, policy_name: str, not_required: Iterable[s
 def _read(store: Store, run_id: str, policy: Policy) -> Summary | None:
     try:
         return summarise(store.load(run_id), store.folder(run_id), policy)
-    except InvalidRecord as error:
-        notes().print(f"left out: {error}", style="yellow", markup=False)
+    except InputError as error:
+        notes().print(plain(f"left out: {error}", style="yellow"))
         return None
 
 
@@ -62,7 +61,7 @@ def _table(summaries: Iterable[Summary]) -> Table:
         # An id that is cut cannot be typed again; anything else may fold.
         table.add_column(name, justify=_JUSTIFY.get(name, "left"), no_wrap=name == "run", overflow="fold")
     for summary in summaries:
-        table.add_row(*(escape(cell) for cell in _cells(summary)))
+        table.add_row(*(plain(cell) for cell in _cells(summary)))
     return table
 
 

@@ -36,9 +36,12 @@ T = TypeVar("T")
 class Link:
     """One conversation; `alive` tells whether the runner's process is still there."""
 
-    def __init__(self, connection: socket.socket, alive: Callable[[], bool]) -> None:
+    def __init__(
+        self, connection: socket.socket, alive: Callable[[], bool], *, reply_timeout_s: float = _REPLY_TIMEOUT_S
+    ) -> None:
         self._connection = connection
         self._alive = alive
+        self._reply_timeout_s = reply_timeout_s
         self._buffer = b""
 
     def hello(self, token: str) -> RunnerHello:
@@ -91,7 +94,7 @@ class Link:
             raise RunnerLost(f"the runner hung up ({error.strerror or error})") from error
 
     def _expect(self, kind: type[T]) -> T:
-        reply: Reply = self._decode(self._line(timeout_s=_REPLY_TIMEOUT_S), Reply)
+        reply: Reply = self._decode(self._line(timeout_s=self._reply_timeout_s), Reply)
         if isinstance(reply, Refused):
             raise ProtocolError(f"the runner refused ({reply.code}): {reply.reason}")
         if not isinstance(reply, kind):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import os
 import platform
 import signal
@@ -25,8 +27,6 @@ from profiler.runner.gauges import EnvironmentGauge
 LOG_FILE = "runner.log"
 _START_TIMEOUT_S = 60.0
 _END_TIMEOUT_S = 10.0
-_PROBE_BYTES = 4096
-_PROBES_PER_FILE = 16
 
 
 class LocalRunner:
@@ -38,10 +38,13 @@ class LocalRunner:
         self.hello = hello
         self.launch_ns = launch_ns
 
-    def end(self) -> int | None:
-        """Hang up, wait for the process, and return its exit code (negative: the signal that killed it)."""
+    def end(self, *, seconds: float = _END_TIMEOUT_S) -> int | None:
+        """Hang up, wait for the process, and return its exit code (negative: the signal that killed it).
+
+        None where it did not leave in time and was killed from here: that signal is no fault of the model's.
+        """
         self.link.close()
-        return _wait(self._process)
+        return _wait(self._process, seconds=seconds)
 
 
 class LocalDevice:
@@ -113,14 +116,16 @@ class LocalDevice:
 
     def end_leftover(self, storage: Path) -> None:
         """End the runner that an interrupted session left over `storage`, if it is still there."""
+        deadline = Deadline(_END_TIMEOUT_S, self._clock)
         for process in psutil.process_iter():
             if _serves(process, storage):
-                process.kill()
-                process.wait(_END_TIMEOUT_S)
+                _kill(process)
+                while _serves(process, storage) and not deadline.passed():
+                    self._clock.sleep(0.005)
 
 
 def _drop(path: Path) -> bool:
-    if not hasattr(os, "posix_fadvise") or not hasattr(os, "preadv"):
+    if not hasattr(os, "posix_fadvise"):
         return False
     descriptor = os.open(path, os.O_RDONLY)
     try:
@@ -134,17 +139,16 @@ def _drop(path: Path) -> bool:
 
 
 def _any_page_cached(descriptor: int, size: int) -> bool:
-    """Probe some pages with a read that must not wait for the disk: it fails where a page is not cached."""
-    step = max(_PROBE_BYTES, size // _PROBES_PER_FILE)
-    for offset in range(0, max(size, 1), step):
-        try:
-            # Random access switches read-ahead off: one probe must not bring in the page of the next.
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_RANDOM)
-            if os.preadv(descriptor, [bytearray(1)], offset, os.RWF_NOWAIT):
-                return True
-        except BlockingIOError:
-            continue
-    return False
+    """Ask mincore(2): it brings nothing in, as a probing read would, and where it must not tell it says yes."""
+    if size == 0:
+        return False
+    with mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY) as mapped:
+        pages = (ctypes.c_ubyte * -(-size // mmap.PAGESIZE))()
+        start = ctypes.c_char.from_buffer(mapped)
+        address = ctypes.c_void_p(ctypes.addressof(start))
+        failed = ctypes.CDLL(None).mincore(address, ctypes.c_size_t(size), pages)
+        del start  # the mapping cannot be closed while anything points into it
+    return failed != 0 or any(pages)
 
 
 def log_tail(storage: Path) -> str:
@@ -175,10 +179,19 @@ def _wait(process: subprocess.Popen[bytes], *, seconds: float = _END_TIMEOUT_S) 
         return process.wait(seconds)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
-        return process.wait(_END_TIMEOUT_S)
+        process.wait(_END_TIMEOUT_S)
+        return None
+
+
+def _kill(process: psutil.Process) -> None:
+    try:
+        process.kill()
+    except psutil.NoSuchProcess:
+        pass  # it left by itself meanwhile
 
 
 def _serves(process: psutil.Process, storage: Path) -> bool:
+    """Tell whether a process is the runner over `storage`; a dead one that nobody has waited for is not."""
     try:
         arguments = process.cmdline()
     except psutil.Error:

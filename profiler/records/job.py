@@ -23,7 +23,7 @@ class Measurement(Record):
 class Sampling(Record):
     """How often the runner reads its gauges while it works."""
 
-    memory_interval_ms: int = 10
+    memory_interval_ms: int = 20
     environment_interval_ms: int = 1000
 
 

@@ -14,7 +14,8 @@ LoadPolicy = Literal["resident", "sequential"]
 class Recipe(Record):
     """Everything but the weights that decides what a bundle computes and how it is laid out.
 
-    `relative_tolerance` bounds ‖out − ref‖₂ / ‖ref‖₂ of the float image against the source's fp32 loop.
+    `relative_tolerance` bounds ‖out − ref‖₂ / ‖ref‖₂ of the float image against the source's fp32 loop,
+    `uint8_max_levels` and `uint8_changed_share` bound what is left of it after rounding.
     """
 
     runtime: Runtime = "onnx"
@@ -26,3 +27,5 @@ class Recipe(Record):
     height: int
     width: int
     relative_tolerance: float = 1e-3
+    uint8_max_levels: int = 1
+    uint8_changed_share: float = 0.01

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -60,6 +60,12 @@ def _quantity(margin: Margin, value: int | None) -> str:
     return format_ns(value) if margin.metric == "latency" else format_bytes(value)
 
 
+def plain(text: str, *, style: str = "") -> Text:
+    """Return foreign words as they are: no markup, no emoji codes, and nothing that moves the cursor."""
+    shown = "".join(sign if sign == "\n" or unicodedata.category(sign) != "Cc" else "�" for sign in text)
+    return Text(shown, style=style)
+
+
 def _headline(summary: Summary) -> Text:
     colour = {"D4": "green", "D3": "green", "D2": "yellow", "D1": "yellow"}.get(summary.tier.tier, "red")
     line = Text(tier_line(summary), style=f"bold {colour}")
@@ -74,15 +80,15 @@ def _failure(summary: Summary) -> list[Text]:
         return []
     where = f" in {summary.stage}" if summary.stage else ""
     where += f" ({summary.component})" if summary.component and summary.component != summary.stage else ""
-    return [Text(f"{summary.outcome}{where}: {summary.reason}", style="bold red")]
+    return [plain(f"{summary.outcome}{where}: {summary.reason}", style="bold red")]
 
 
 def _table(summary: Summary) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
-    table.add_column()
+    table.add_column(overflow="fold")
     for name, value in _rows(summary):
-        table.add_row(name, escape(value))
+        table.add_row(name, plain(value))
     return table
 
 

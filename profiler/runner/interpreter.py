@@ -77,7 +77,7 @@ class Interpreter:
         self._watcher = watcher or Watcher()
         self._now = (clock or RealClock()).boot_ns
         self._functions: dict[tuple[str, str], GraphCall] = {}
-        self._constants = _constants(plan, folder)
+        self._constants = plan_constants(plan, folder)
         self._rounds_ns: list[int] | None = None
         self._stages = [(key, actions) for key, actions in self._compile_stages()]
 
@@ -109,7 +109,13 @@ class Interpreter:
     def _compile_stages(self) -> Iterator[tuple[tuple[str, str | None], list[Action]]]:
         for stage, group in groupby(self._plan.body, key=_stage_of):
             steps = list(group)
-            yield (stage, _component_of(steps)), [self._compile(step) for step in steps]
+            yield (stage, self._component_of(steps)), [self._compile(step) for step in steps]
+
+    def _component_of(self, steps: list[PlanStep]) -> str | None:
+        """Name a stage's component: the largest it uses, since that is where it fails, if it does."""
+        inner = [step for loop in steps if isinstance(loop, Loop) for step in loop.body]
+        names = [step.component for step in (*steps, *inner) if isinstance(step, Call | Load | Unload)]
+        return max(names, key=lambda name: self._components[name].parameters, default=None)
 
     def _compile(self, step: PlanStep) -> Action:
         match step:
@@ -191,6 +197,14 @@ def file_constants(plan: Plan, folder: Path) -> Values:
     return dict(load_file(str(inside(folder, plan.constants_file)))) if plan.constants_file else {}
 
 
+def plan_constants(plan: Plan, folder: Path) -> Values:
+    """Return every constant of a plan: the file's and its own."""
+    return {
+        **file_constants(plan, folder),
+        **{name: _tensor(constant) for name, constant in plan.constants.items()},
+    }
+
+
 def _finish(values: Values, name: str) -> None:
     values["\0image"] = Image(to_pixels(values[name]), values[name])
 
@@ -212,24 +226,10 @@ def _stage_of(step: PlanStep) -> str:
             return step.stage
 
 
-def _component_of(steps: list[PlanStep]) -> str | None:
-    for step in steps:
-        if isinstance(step, Call | Load | Unload):
-            return step.component
-    return None
-
-
 def _count(loop: Loop, values: Values) -> int:
     if isinstance(loop.over, int):
         return loop.over
     return min(len(values[tensor]) for tensor in loop.over.values())
-
-
-def _constants(plan: Plan, folder: Path) -> Values:
-    return {
-        **file_constants(plan, folder),
-        **{name: _tensor(constant) for name, constant in plan.constants.items()},
-    }
 
 
 def _tensor(constant: Constant) -> Any:

@@ -17,7 +17,8 @@ class Sampler(Generic[S]):
         self._interval_s = interval_s
         self._samples: list[S] = []
         self._running = threading.Event()
-        self._ended = threading.Event()
+        self._ended = threading.Lock()  # held until the end: waiting for a lock costs less a wake-up than for an event
+        self._ended.acquire()
         self._thread = threading.Thread(target=self._loop, daemon=True)
         self._thread.start()
 
@@ -31,19 +32,23 @@ class Sampler(Generic[S]):
 
     def take(self) -> tuple[S, ...]:
         """Hand over what has gathered."""
-        taken, self._samples = self._samples, []
-        return tuple(taken)
+        taken = tuple(self._samples)
+        del self._samples[: len(taken)]  # one that came meanwhile stays
+        return taken
 
     def end(self) -> None:
         """Stop the thread for good."""
-        self._ended.set()
+        if self._ended.locked():
+            self._ended.release()
         self._running.set()
         self._thread.join(timeout=2 * self._interval_s + 1)
 
     def _loop(self) -> None:
-        while not self._ended.is_set():
-            self._running.wait()
+        ended = False
+        while not ended:
+            if not self._running.is_set():
+                self._running.wait()
             sample = self._read()
             if sample is not None:
                 self._samples.append(sample)
-            self._ended.wait(self._interval_s)
+            ended = self._ended.acquire(timeout=self._interval_s)

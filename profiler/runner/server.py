@@ -39,9 +39,14 @@ _HELLO_TIMEOUT_S = 10.0
 
 
 class Office:
-    """What connection and work share: the storage, the job taken, its journal, and the cancel signal."""
+    """What connection and work share: the storage, the job taken, its journal, and the cancel signal.
 
-    def __init__(self, storage: Path, engines: dict[str, str], clock: Clock) -> None:
+    `leave` ends the process at once.
+    """
+
+    def __init__(
+        self, storage: Path, engines: dict[str, str], clock: Clock, *, leave: Callable[[int], object] = os._exit
+    ) -> None:
         self.storage = storage
         self.engines = engines
         self.clock = clock
@@ -50,6 +55,7 @@ class Office:
         self.cancelled = threading.Event()
         self.taken = threading.Event()
         self.released = threading.Event()
+        self._leave = leave
         self._timers: list[threading.Timer] = []
 
     def take(self, job: Job) -> None:
@@ -75,13 +81,13 @@ class Office:
     def host_went(self) -> None:
         """Obey the job's `on_disconnect`; a host that comes back in time finds the work going on."""
         rule = self.job.on_disconnect if self.job else None
-        if rule is None or rule.kind == "finish_then_exit":
-            return
+        if rule is None or rule.kind == "finish_then_exit" or self._timers:
+            return  # a stranger who knocks in between neither shortens nor lengthens the wait
         seconds = rule.seconds or 0.0
         # A call into the runtime cannot be stopped: if it does not return, the process leaves all the same.
         self._timers = [
             threading.Timer(seconds, self.cancelled.set),
-            threading.Timer(2 * seconds + 1, os._exit, args=(3,)),
+            threading.Timer(2 * seconds + 1, self._leave, args=(3,)),
         ]
         for timer in self._timers:
             timer.daemon = True

@@ -104,8 +104,11 @@ class Work:
             return "interrupted", "cancelled"
         except NotReady as error:
             return "aborted", str(error)
-        except (EngineFailure, BrokenImage) as error:
-            return "failed", f"{getattr(error, 'reason', 'broken_image')}: {error}"
+        except EngineFailure as error:
+            self._watcher.component = error.component  # a stage may use several
+            return "failed", f"{error.reason}: {error}"
+        except BrokenImage as error:
+            return "failed", f"broken_image: {error}"
         except MemoryError:
             return "failed", "out_of_memory: the runner could not allocate"
         except ProfilerError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from random import Random
 
 import numpy as np
@@ -52,6 +53,15 @@ def _pixel_weights(images: Tensor) -> Tensor:
     return 1 + (FIGURE_WEIGHT - 1) * functional.max_pool2d(figures, 5, stride=1, padding=2)
 
 
+def _reconstruction_loss(autoencoder: AutoencoderTiny, latents: Tensor, images: Tensor, draw: Draw) -> Tensor:
+    """Compute the weighted error of decoding slightly noised latents."""
+    noisy = latents + LATENT_NOISE * torch.randn(latents.shape, generator=draw.torch)
+    with torch.autocast("cpu", torch.bfloat16):
+        errors = autoencoder.decode(noisy).sample.float() - images
+    weighted: Tensor = _pixel_weights(images) * (0.5 * errors.abs() + 2 * errors.square())
+    return weighted.mean()
+
+
 class AutoencoderStage:
     """Train encoder and decoder together, then fold the latents' moments into the encoder and finish the decoder."""
 
@@ -64,6 +74,10 @@ class AutoencoderStage:
         self.modules: dict[str, nn.Module] = {"autoencoder": autoencoder}
         self.averages: dict[str, nn.Module] = {}
 
+    def rate_of(self, module: str, step: int) -> float:
+        """Train all modules at the stage's rate."""
+        return 1.0
+
     def loss(self, step: int, draw: Draw) -> tuple[Tensor, dict[str, float]]:
         """Compute the reconstruction loss, with a pull of the latents towards unit moments."""
         images = to_tensor([_training_image(draw.rng) for _ in range(self.settings.batch)])
@@ -71,15 +85,10 @@ class AutoencoderStage:
             self._fold_moments(draw)
         with torch.autocast("cpu", torch.bfloat16), torch.set_grad_enabled(step < self.normalise_at):
             latents = self.autoencoder.encode(images).latents.float()
-        noisy = latents + LATENT_NOISE * torch.randn(latents.shape, generator=draw.torch)
-        with torch.autocast("cpu", torch.bfloat16):
-            output = self.autoencoder.decode(noisy).sample.float()
-        errors = output - images
-        reconstruction = (_pixel_weights(images) * (0.5 * errors.abs() + 2 * errors.square())).mean()
         deviation, mean = torch.std_mean(latents, dim=(0, 2, 3))
         moments = (mean.square() + (deviation - 1).square()).mean()
-        figures = {"l1": errors.abs().mean().item(), "deviation": deviation.mean().item()}
-        return reconstruction + MOMENT_WEIGHT * moments, figures
+        reconstruction = _reconstruction_loss(self.autoencoder, latents, images, draw)
+        return reconstruction + MOMENT_WEIGHT * moments, {"deviation": deviation.mean().item()}
 
     @torch.no_grad()
     def _fold_moments(self, draw: Draw) -> None:
@@ -89,3 +98,26 @@ class AutoencoderStage:
         last = self.autoencoder.encoder.layers[-1]
         last.weight.div_(deviation[:, None, None, None])
         last.bias.sub_(mean).div_(deviation)
+
+
+class DecoderStage:
+    """Go on training the decoder alone: the latents stay, so that diffusion training need not wait for it."""
+
+    name = "decoder"
+
+    def __init__(self, autoencoder: AutoencoderTiny, settings: Settings) -> None:
+        self.settings = settings
+        self.autoencoder = autoencoder
+        self.modules: dict[str, nn.Module] = {"decoder": autoencoder.decoder}
+        self.averages: dict[str, nn.Module] = {"decoder": deepcopy(autoencoder.decoder)}
+
+    def rate_of(self, module: str, step: int) -> float:
+        """Train all modules at the stage's rate."""
+        return 1.0
+
+    def loss(self, step: int, draw: Draw) -> tuple[Tensor, dict[str, float]]:
+        """Compute the reconstruction loss from the fixed encoder's latents."""
+        images = to_tensor([_training_image(draw.rng) for _ in range(self.settings.batch)])
+        with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+            latents = self.autoencoder.encode(images).latents.float()
+        return _reconstruction_loss(self.autoencoder, latents, images, draw), {}

@@ -21,6 +21,7 @@ from scripts.nano.stages import Draw, Settings
 READING_WEIGHT = 0.02
 # Shares of a batch. Guidance needs ("", image) and ("", zeros); (text, zeros) is rare as no sampler asks for it.
 DROP_TEXT, DROP_BOTH, DROP_IMAGE = 0.10, 0.05, 0.02
+TEXT_SLOWS_AT, TEXT_RATE = 750, 0.2
 UNIFORM_TIME_SHARE = 0.15
 
 
@@ -64,6 +65,10 @@ class DiffusionStage:
         self.tokenizer, self.encoder, self.reader, self.unet, self.pool = tokenizer, encoder, reader, unet, pool
         self.modules: dict[str, nn.Module] = {"text_encoder": encoder, "reader": reader, "unet": unet}
         self.averages: dict[str, nn.Module] = {"text_encoder": deepcopy(encoder), "unet": deepcopy(unet)}
+
+    def rate_of(self, module: str, step: int) -> float:
+        """Slow the text encoder down once it has met the denoiser: at the full rate it unlearns to read."""
+        return TEXT_RATE if module != "unet" and step >= TEXT_SLOWS_AT else 1.0
 
     def _batch(self, rng: Random) -> tuple[list[Sentence], Tensor, Tensor]:
         """Draw sentences, source latents and target latents, half of them generations and half edits."""

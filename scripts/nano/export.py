@@ -16,10 +16,11 @@ from scripts.nano.tokens import build_tokenizer, write_standalone
 
 
 def assemble_pipeline(work: Path) -> StableDiffusionInstructPix2PixPipeline:
-    """Build the pipeline from the autoencoder's weights and the diffusion stage's averaged ones."""
+    """Build the pipeline from the encoder's weights and the averaged ones of the decoder and diffusion stages."""
     tokenizer = build_tokenizer()
     autoencoder, encoder, unet = build_autoencoder(), build_text_encoder(tokenizer), build_unet()
     load_modules(work / "autoencoder.safetensors", {"autoencoder": autoencoder})
+    load_modules(work / "decoder.safetensors", {"ema_decoder": autoencoder.decoder})
     load_modules(work / "diffusion.safetensors", {"ema_text_encoder": encoder, "ema_unet": unet})
     return StableDiffusionInstructPix2PixPipeline(
         vae=autoencoder.eval(),
@@ -42,6 +43,12 @@ def _write_tokenizer(tokenizer: CLIPTokenizer, folder: Path) -> None:
     (folder / "merges.txt").write_text("\n".join(["#version: 0.2", *merges, ""]))
 
 
+def _set_default_precision(config: Path) -> None:
+    """Let transformers load the text encoder in single precision, as diffusers does the rest, unless told otherwise."""
+    values = json.loads(config.read_text())
+    config.write_text(json.dumps({**values, "dtype": "float32"}, indent=2) + "\n")
+
+
 def export_pipeline(pipeline: StableDiffusionInstructPix2PixPipeline, folder: Path) -> None:
     """Write a pipeline in half precision, by rename so that a reader sees the old folder or the new one."""
     partial, old = folder.with_name(folder.name + ".partial"), folder.with_name(folder.name + ".old")
@@ -49,6 +56,9 @@ def export_pipeline(pipeline: StableDiffusionInstructPix2PixPipeline, folder: Pa
         shutil.rmtree(leftover, ignore_errors=True)
     pipeline.to(dtype=torch.float16).save_pretrained(partial, safe_serialization=True)
     _write_tokenizer(pipeline.tokenizer, partial / "tokenizer")
+    _set_default_precision(partial / "text_encoder/config.json")
+    for path in partial.rglob("*.safetensors"):
+        path.chmod(0o644)  # safetensors writes files that only their owner may read
     if folder.exists():
         folder.rename(old)
     partial.rename(folder)

@@ -96,6 +96,10 @@ class ReadingStage:
         self.modules: dict[str, nn.Module] = {"text_encoder": encoder, "reader": reader}
         self.averages: dict[str, nn.Module] = {}
 
+    def rate_of(self, module: str, step: int) -> float:
+        """Train all modules at the stage's rate."""
+        return 1.0
+
     def loss(self, step: int, draw: Draw) -> tuple[Tensor, dict[str, float]]:
         """Compute the reading loss of fresh sentences."""
         sentences = [sample_sentence(draw.rng, "train") for _ in range(self.settings.batch)]

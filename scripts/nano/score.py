@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 Json = dict[str, Any]
 GENERATE = Sampling(steps=8, text_guidance=3.0, image_guidance=1.0)
 EDIT = Sampling(steps=8, text_guidance=3.0, image_guidance=1.0)
-STAGES = ("autoencoder", "text", "diffusion")
+STAGES = ("autoencoder", "decoder", "text", "diffusion")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +65,11 @@ def rate(hits: list[bool]) -> Json:
     z = NormalDist().inv_cdf(0.975)
     middle = (share + z * z / (2 * n)) / (1 + z * z / n)
     reach = z / (1 + z * z / n) * (share * (1 - share) / n + z * z / (4 * n * n)) ** 0.5
-    return {"share": round(share, 4), "n": n, "interval_95": [round(middle - reach, 4), round(middle + reach, 4)]}
+    return {
+        "share": round(share, 4),
+        "n": n,
+        "interval_95": [round(max(0.0, middle - reach), 4), round(min(1.0, middle + reach), 4)],
+    }
 
 
 def rate_findings(findings: list[Finding]) -> Json:

@@ -53,6 +53,10 @@ class Stage(Protocol):
         """Compute one batch's loss and the figures worth logging."""
         ...
 
+    def rate_of(self, module: str, step: int) -> float:
+        """Give a module's learning rate relative to the stage's."""
+        ...
+
 
 def draw_for(seed: int, name: str, step: int) -> Draw:
     """Seed one step's randomness."""
@@ -85,14 +89,14 @@ def run_stage(stage: Stage, checkpoint: Path, on_checkpoint: Callable[[Progress]
 
 
 def _optimiser(stage: Stage) -> torch.optim.Optimizer:
-    parameters = [p for module in stage.modules.values() for p in module.parameters()]
+    groups = [{"name": name, "params": list(module.parameters())} for name, module in stage.modules.items()]
     rate = stage.settings.learning_rate
-    return torch.optim.AdamW(parameters, lr=rate, betas=(0.9, 0.99), weight_decay=0.01, fused=True)
+    return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.99), weight_decay=0.01, fused=True)
 
 
 def _train_step(stage: Stage, optimiser: torch.optim.Optimizer, step: int) -> dict[str, float]:
     for group in optimiser.param_groups:
-        group["lr"] = learning_rate_at(stage.settings, step)
+        group["lr"] = learning_rate_at(stage.settings, step) * stage.rate_of(group["name"], step)
     optimiser.zero_grad(set_to_none=True)
     loss, figures = stage.loss(step, draw_for(stage.settings.seed, stage.name, step))
     loss.backward()  # type: ignore[no-untyped-call]

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from scripts.nano.autoencoder import AutoencoderStage
+from scripts.nano.autoencoder import AutoencoderStage, DecoderStage
 from scripts.nano.checkpoint import load_modules
 from scripts.nano.diffusion import DiffusionStage
 from scripts.nano.export import assemble_pipeline, export_pipeline
@@ -20,8 +20,9 @@ from scripts.nano.stages import Settings, run_stage
 from scripts.nano.tokens import build_tokenizer
 
 AUTOENCODER = Settings(steps=3500, batch=16, learning_rate=1.2e-3)
+DECODER = Settings(steps=1000, batch=16, learning_rate=6e-4)
 TEXT = Settings(steps=2500, batch=64, learning_rate=1e-3)
-DIFFUSION = Settings(steps=9000, batch=32, learning_rate=7e-4, ema_decay=0.999, checkpoint_every=500)
+DIFFUSION = Settings(steps=5000, batch=32, learning_rate=7e-4, ema_decay=0.999, checkpoint_every=250)
 POOL_SCENES, POOL_EDITS = 24_000, 36_000
 FOLDER = Path("exporters/models/nano")
 
@@ -30,6 +31,13 @@ def train_autoencoder(work: Path, settings: Settings) -> None:
     """Train the autoencoder stage."""
     torch.manual_seed(settings.seed)
     run_stage(AutoencoderStage(build_autoencoder(), settings), work / "autoencoder.safetensors")
+
+
+def train_decoder(work: Path, settings: Settings) -> None:
+    """Train the decoder stage on top of the autoencoder's checkpoint."""
+    autoencoder = build_autoencoder()
+    load_modules(work / "autoencoder.safetensors", {"autoencoder": autoencoder})
+    run_stage(DecoderStage(autoencoder, settings), work / "decoder.safetensors")
 
 
 def train_text(work: Path, settings: Settings) -> None:
@@ -56,6 +64,7 @@ def train_diffusion(work: Path, settings: Settings, scene_count: int, edit_count
 def _run(stage: str, work: Path, folder: Path) -> None:
     commands: dict[str, Callable[[], None]] = {
         "autoencoder": lambda: train_autoencoder(work, AUTOENCODER),
+        "decoder": lambda: train_decoder(work, DECODER),
         "text": lambda: train_text(work, TEXT),
         "diffusion": lambda: train_diffusion(work, DIFFUSION, POOL_SCENES, POOL_EDITS),
         "export": lambda: export_pipeline(assemble_pipeline(work), folder),
@@ -66,7 +75,7 @@ def _run(stage: str, work: Path, folder: Path) -> None:
 
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m scripts.nano.train", description=__doc__)
-    parser.add_argument("stage", choices=("autoencoder", "text", "diffusion", "export", "all"))
+    parser.add_argument("stage", choices=("autoencoder", "decoder", "text", "diffusion", "export", "all"))
     parser.add_argument("--work", type=Path, required=True, help="folder of the checkpoints")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="folder the model is exported to")
     parser.add_argument("--threads", type=int, default=2)

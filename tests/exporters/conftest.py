@@ -14,7 +14,7 @@ import torch
 
 from exporters.pipeline import export
 from profiler.records.bundle import Bundle
-from tests.exporters.small_pipelines import save_pipeline, small_recipe, spec_of
+from tests.exporters.small_pipelines import Kind, save_pipeline, small_recipe, spec_of
 
 
 class Exported(NamedTuple):
@@ -54,7 +54,7 @@ def edit_bundle(edit_source: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     return _export(edit_source, tmp_path_factory.mktemp("bundle") / "edit", "generate", "edit")
 
 
-def _export(source: Path, folder: Path, *tasks: str) -> Exported:
+def _export(source: Path, folder: Path, *tasks: Kind) -> Exported:
     told: list[tuple[str, int, int]] = []
     spec = spec_of(source, *tasks, edit={"image_guidance": 1.5})
     bundle = export(spec, small_recipe(), folder, progress=lambda *stage: told.append(stage))

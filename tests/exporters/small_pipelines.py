@@ -81,7 +81,7 @@ def spec_of(folder: Path, *tasks: Kind, edit: dict[str, Any] | None = None, **se
 
 def small_recipe(**options: Any) -> Recipe:
     """Return the recipe for a small pipeline."""
-    return Recipe(height=SIDE, width=SIDE, **options)
+    return Recipe(**{"height": SIDE, "width": SIDE, **options})
 
 
 def _text_encoder() -> CLIPTextModel:
@@ -134,14 +134,15 @@ def _tiny_autoencoder() -> AutoencoderTiny:
 
 
 def _kl_autoencoder() -> nn.Module:
-    return AutoencoderKL(
+    autoencoder: nn.Module = AutoencoderKL(
         block_out_channels=(8, 8, 16, 16),
         down_block_types=("DownEncoderBlock2D",) * 4,
         up_block_types=("UpDecoderBlock2D",) * 4,
         layers_per_block=1,
         norm_num_groups=4,
         latent_channels=LATENT_CHANNELS,
-    ).eval()
+    )
+    return autoencoder.eval()
 
 
 @torch.no_grad()

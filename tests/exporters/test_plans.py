@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from exporters.plans import components_of, load_around_use, reached_files
+from exporters.plans import components_of, load_around_use
 from profiler import bundle_files
-from profiler.records.bundle import Bundle
-from profiler.records.plan import Call, Free, Load, Loop, Output, Plan, PlanStep, Unload
+from profiler.plan_rules import check_plan
+from profiler.records.plan import Call, Load, Loop, Output, Plan, Unload
 from tests.exporters.conftest import Exported
 
 RESIDENT = ("text_encoder", "image_encoder", "guide_step", "denoiser", "decoder")
@@ -19,45 +19,17 @@ def plan_of(exported: Exported, task: str) -> Plan:
     return bundle_files.load_plan(exported.folder, exported.bundle, task)  # type: ignore[arg-type]
 
 
-def unknown_values(plan: Plan, bundle: Bundle, constants: set[str]) -> list[str]:
-    """Walk a plan and list each value that is read before anything gives it, and each port that is not bound."""
-    known = {port.name for port in plan.inputs} | set(plan.constants) | constants
-    found: list[str] = []
-
-    def walk(step: PlanStep | Call | Free) -> None:
-        match step:
-            case Call():
-                function = bundle.components[step.component].functions[step.function]
-                found.extend(name for name in step.bind.values() if name not in known)
-                found.extend(port.name for port in function.inputs if port.name not in step.bind)
-                found.extend(port for port in step.emit if port not in {port.name for port in function.outputs})
-                known.update(step.emit.values())
-            case Loop():
-                assert isinstance(step.over, dict)
-                found.extend(name for name in (*step.over.values(), *step.carry.values()) if name not in known)
-                known.update(step.over, step.carry)
-                for inner in step.body:
-                    walk(inner)
-            case Output():
-                found.extend([] if step.value in known else [step.value])
-            case _:
-                pass
-
-    for step in plan.body:
-        walk(step)
-    return found
-
-
 @pytest.mark.parametrize("task", ["generate", "edit"])
-def test_every_value_of_an_edit_models_plans_is_known_when_it_is_read(edit_bundle: Exported, task: str) -> None:
+def test_an_edit_models_plans_obey_the_rules_of_plans(edit_bundle: Exported, task: str) -> None:
     plan = plan_of(edit_bundle, task)
-    assert unknown_values(plan, edit_bundle.bundle, {"blank_latents", "zero_latents"}) == []
+    assert plan.constants_file == "constants.safetensors"
+    check_plan(plan, edit_bundle.bundle.components, ("blank_latents", "zero_latents"))
 
 
-def test_every_value_of_a_generation_plan_is_known_when_it_is_read(generate_bundle: Exported) -> None:
+def test_a_generation_plan_needs_no_constants_file(generate_bundle: Exported) -> None:
     plan = plan_of(generate_bundle, "generate")
     assert plan.constants_file is None
-    assert unknown_values(plan, generate_bundle.bundle, set()) == []
+    check_plan(plan, generate_bundle.bundle.components)
 
 
 def test_a_resident_plan_loads_before_and_not_within_an_image(edit_bundle: Exported) -> None:
@@ -69,9 +41,7 @@ def test_a_resident_plan_loads_before_and_not_within_an_image(edit_bundle: Expor
 def test_generation_does_not_reach_the_image_encoder(edit_bundle: Exported) -> None:
     plan = plan_of(edit_bundle, "generate")
     assert "image_encoder" not in {load.component for load in plan.prepare}
-    reached = reached_files(plan, edit_bundle.bundle.components)
-    assert "constants.safetensors" in reached
-    assert not [path for path in reached if "image_encoder" in path]
+    assert "image_encoder" not in {name for step in plan.body for name in components_of(step)}
 
 
 @pytest.mark.parametrize(("task", "branches"), [("generate", 2), ("edit", 3)])

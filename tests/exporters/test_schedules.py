@@ -17,7 +17,8 @@ from diffusers import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from exporters.schedules import DrawnNoise, Schedule, ScheduleTable, constant, probe, tabulate
+from exporters.parts import Floats
+from exporters.schedules import DrawnNoise, Schedule, ScheduleTable, Trace, constant, probe, tabulate
 from profiler import codec
 from profiler.errors import InputError
 from profiler.records.plan import Schedules
@@ -29,19 +30,23 @@ TERMS = {"pndm": 4, "lms": 4, "unipc": 3, "dpm_2m": 2, "dpm_2m_sde": 2, "dpm_sin
 STOCHASTIC = {"euler_ancestral", "ddpm", "dpm_2m_sde", "lcm"}
 
 
-def replay(table: ScheduleTable, schedule: Schedule, trace: Any) -> np.ndarray[Any, Any]:
+def replay(table: ScheduleTable, schedule: Schedule, trace: Trace) -> Floats:
     """Run the recurrence in float32 over another trace's start, predictions and noise; return the last sample."""
-    samples = [np.float32(trace.samples[0])]
-    coefficients = np.float32(schedule.coefficients)
+    samples = [_single(trace.samples[0])]
+    coefficients = _single(schedule.coefficients)
     for index in range(schedule.rounds):
-        after = np.float32(0)
+        after = np.zeros_like(samples[0])
         for back in range(min(table.terms, index + 1)):
             a, b = coefficients[index, 2 * back : 2 * back + 2]
-            after = after + a * samples[index - back] + b * np.float32(trace.outputs[index - back])
+            after = after + a * samples[index - back] + b * _single(trace.outputs[index - back])
         if table.stochastic:
-            after = after + coefficients[index, -1] * np.float32(trace.noises[index])
-        samples.append(np.float32(after))
+            after = after + coefficients[index, -1] * _single(trace.noises[index])
+        samples.append(after)
     return samples[-1]
+
+
+def _single(values: Any) -> Floats:
+    return np.asarray(values, dtype=np.float32)
 
 
 def relative_error(found: Any, expected: Any) -> float:

@@ -30,6 +30,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Train all stages for two steps and export, in one work folder."""
     work = tmp_path_factory.mktemp("nano")
     train.train_autoencoder(work, TINY)
+    train.train_decoder(work, TINY)
     train.train_text(work, TINY)
     train.train_diffusion(work, TINY, scene_count=4, edit_count=6)
     export_pipeline(assemble_pipeline(work), work / "folder")
@@ -37,8 +38,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_stage_reaches_its_last_step(trained: Path) -> None:
-    names = ("autoencoder", "text", "diffusion")
-    assert [read_progress(trained / f"{name}.safetensors").step for name in names] == [2, 2, 2]
+    names = ("autoencoder", "decoder", "text", "diffusion")
+    assert [read_progress(trained / f"{name}.safetensors").step for name in names] == [2, 2, 2, 2]
 
 
 def test_the_export_is_small_and_holds_safetensors_only(trained: Path) -> None:

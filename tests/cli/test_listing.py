@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from profiler import catalog
+from profiler.cli import main
+
+
+def lines_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict[str, object]]:
+    code = main([*arguments, "--json"])
+    printed = capsys.readouterr()
+    assert code in (0, 3)
+    assert printed.err == ""
+    return [json.loads(line) for line in printed.out.splitlines()]
+
+
+def test_models_in_json_are_the_registry(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [line["name"] for line in lines_of(capsys, "models")] == sorted(catalog.models())
+
+
+def test_devices_in_json_are_the_units_at_hand(capsys: pytest.CaptureFixture[str]) -> None:
+    (unit,) = lines_of(capsys, "devices")
+    assert (unit["profile"], unit["is_phone"]) == ("local", False)
+
+
+@pytest.mark.parametrize("command", ["models", "devices"])
+def test_tables_name_everything_known(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    known = catalog.models() if command == "models" else catalog.device_profiles()
+    assert main([command]) == 0
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in known)
+
+
+def test_the_doctor_tells_of_each_thing_what_is_missing_how_to_get_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    findings = lines_of(capsys, "doctor", "--store", str(tmp_path / "store"))
+    assert {"profiler", "ONNX Runtime", "nano bundle", "store", "peak memory"} <= {
+        str(each["what"]) for each in findings
+    }
+    for finding in findings:
+        assert (finding["state"] == "missing") == (finding["remedy"] is not None)
+
+
+def test_the_doctor_ends_with_3_where_the_main_job_cannot_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    assert main(["doctor", "--store", str(tmp_path / "file" / "store")]) == 3
+    assert "missing" in capsys.readouterr().out

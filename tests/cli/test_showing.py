@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from profiler import codec
+from profiler.cli import main
+from profiler.clock import FakeClock
+from profiler.quantities import NS_PER_S
+from profiler.records.run import Run
+from profiler.store import RUN_FILE, SESSION_FILE, Store
+from tests.cli.conftest import Measured
+from tests.messages_for_tests import make_journal
+from tests.runs_for_tests import make_run, make_settings
+from tests.sessions_for_tests import add_process, make_launch, make_session, without_images
+
+GOOD = without_images(make_journal())
+
+
+def add_run(store: Store, day: int, **fields: object) -> Run:
+    session = store.new_session(FakeClock(wall_ns=(1_700_000_000 + day * 86_400) * NS_PER_S))
+    run = make_run(run_id=session.run_id, **fields)
+    with store.building_run(session) as building:
+        (building / RUN_FILE).write_bytes(codec.encode_pretty(run))
+    store.close(session)
+    return run
+
+
+def test_runs_in_json_are_one_object_a_line_oldest_first(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    ids = [add_run(store, day).run_id for day in (1, 0, 2)]
+    assert main(["runs", "--json", "--store", str(store.root)]) == 0
+    printed = capsys.readouterr()
+    assert [json.loads(line)["run_id"] for line in printed.out.splitlines()] == sorted(ids)
+    assert printed.err == ""
+
+
+def test_runs_are_a_table_with_ids_that_can_be_typed_again(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [add_run(store, day, model="m" * 80) for day in range(2)]
+    assert main(["runs", "--store", str(store.root)]) == 0
+    printed = capsys.readouterr().out
+    assert all(run.run_id in printed for run in runs)
+
+
+def test_names_of_others_are_shown_as_they_are(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    add_run(store, 0, model="[/x]:cat:")
+    assert main(["runs", "--store", str(store.root)]) == 0
+    assert "[/x]:cat:" in "".join(capsys.readouterr().out.split())
+
+
+def test_an_empty_store_says_how_to_make_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = tmp_path / "[/none]"
+    assert main(["runs", "--store", str(root)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "make one: profile --device local --model nano" in " ".join(printed.err.split())
+    assert not root.exists()
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"{broken", b'{"schema_version":99}', b"\xff"])
+def test_a_record_that_cannot_be_read_is_named_and_left_out(
+    store: Store, capsys: pytest.CaptureFixture[str], data: bytes
+) -> None:
+    good, broken = add_run(store, 0), add_run(store, 1)
+    (store.folder(broken.run_id) / RUN_FILE).write_bytes(data)
+    assert main(["runs", "--json", "--store", str(store.root)]) == 0
+    printed = capsys.readouterr()
+    assert [json.loads(line)["run_id"] for line in printed.out.splitlines()] == [good.run_id]
+    assert broken.run_id in "".join(printed.err.split())
+
+
+def test_runs_collect_what_a_killed_host_left(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    session = make_session(store, settings=make_settings(cold_starts=2))
+    add_process(session, make_launch(), GOOD)
+    session.release()
+    assert main(["runs", "--json", "--store", str(store.root)]) == 0
+    printed = capsys.readouterr()
+    assert json.loads(printed.out)["outcome"] == "interrupted"
+    assert f"collected run {session.run_id}" in printed.err
+
+
+def test_a_session_that_cannot_be_collected_is_told_of_with_its_place(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    session = make_session(store)
+    session.write(SESSION_FILE, b'{"[/x]":1}')
+    session.release()
+    assert main(["runs", "--store", str(store.root)]) == 0
+    said = "".join(capsys.readouterr().err.split())
+    assert f"{store.root}/set-aside/{session.run_id}" in said
+
+
+def test_show_prints_the_run_that_was_measured(measured: Measured, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "last", "--json", "--store", str(measured.store)]) == 0
+    assert json.loads(capsys.readouterr().out) == json.loads(measured.ended.stdout)
+
+
+def test_show_takes_the_start_of_an_id(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    run = add_run(store, 0)
+    assert main(["show", run.run_id[:10], "--store", str(store.root)]) == 0
+    assert run.run_id in capsys.readouterr().out
+
+
+def test_show_of_an_unknown_or_ambiguous_run_ends_with_2(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [add_run(store, day) for day in range(2)]
+    assert main(["show", "1999", "--store", str(store.root)]) == 2
+    assert runs[0].run_id in capsys.readouterr().err
+    assert main(["show", "2023", "--store", str(store.root)]) == 2
+    assert "is the start of 2 runs" in capsys.readouterr().err
+
+
+def test_show_of_a_broken_record_names_the_file(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    run = add_run(store, 0)
+    (store.folder(run.run_id) / RUN_FILE).write_bytes(b"{")
+    assert main(["show", "last", "--store", str(store.root)]) == 2
+    assert RUN_FILE in capsys.readouterr().err
+
+
+def test_a_tier_is_judged_without_a_metric_that_is_not_required(
+    store: Store, capsys: pytest.CaptureFixture[str]
+) -> None:
+    add_run(store, 0, iterations=())
+    tiers = []
+    for extra in ([], ["--not-required", "latency"]):
+        assert main(["show", "last", "--json", "--store", str(store.root), *extra]) == 0
+        tiers.append(json.loads(capsys.readouterr().out)["tier"])
+    assert (tiers[0]["tier"], tiers[0]["missing"]) == ("unknown", ["latency"])
+    assert (tiers[1]["tier"], tiers[1]["missing"]) == ("D4", [])
+
+
+def test_a_policy_may_be_a_file(store: Store, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    add_run(store, 0)
+    path = tmp_path / "mine.toml"
+    path.write_text('name = "mine"\ntitle = "Mine"\nsource = "me"\n[[tiers]]\ntier = "D1"\nlimits = []\n')
+    assert main(["show", "last", "--json", "--store", str(store.root), "--policy", str(path)]) == 0
+    tier = json.loads(capsys.readouterr().out)["tier"]
+    assert (tier["policy"], tier["tier"]) == ("mine", "D1")
+    assert main(["show", "last", "--store", str(store.root), "--policy", str(tmp_path / "none.toml")]) == 2

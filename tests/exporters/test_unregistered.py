@@ -1,0 +1,29 @@
+"""Specs for pipelines that have no registry entry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from exporters.unregistered import spec_for
+from profiler.errors import InputError
+from tests.exporters.small_pipelines import SIDE
+
+
+def test_a_folder_is_described_by_its_own_files(edit_source: Path) -> None:
+    spec = spec_for(str(edit_source))
+    assert (spec.name, spec.repo) == (edit_source.name, str(edit_source))
+    assert (spec.height, spec.width) == (SIDE, SIDE)
+    assert set(spec.tasks) == {"edit"}
+    assert spec.licence.commercial_use == "unknown"
+
+
+def test_a_generation_pipeline_gets_the_generation_task(generate_source: Path) -> None:
+    assert set(spec_for(str(generate_source)).tasks) == {"generate"}
+
+
+@pytest.mark.parametrize("name", ["/none/such", "a/b/c", "./x/y"])
+def test_what_is_neither_folder_nor_hub_id_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="no folder here, and no hub id"):
+        spec_for(name)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from rich.console import Console
+
+from profiler.catalog import policy
+from profiler.records.run import Doubt, Run
+from profiler.report.summary import summarise
+from profiler.report.terminal import plain, render, tier_line
+from tests.records_for_tests import make_memory
+from tests.runs_for_tests import make_bundle_use, make_process, make_run, make_samples, make_settings, make_unit
+
+HOSTILE = [
+    "[bold]red[/bold]",
+    "[/nothing]",
+    "[link=https://example.com]here[/link]",
+    "back\\slash[",
+    ":cat: :warning:",
+    "👩‍🚀🇪🇺",
+    "\u202eright to left\u202c שלום",
+    "x" * 300,
+    "日本語" * 60,
+    "",
+]
+
+
+def shown(run: Run, *, width: int = 100, colour: bool = False) -> str:
+    stream = io.StringIO()
+    console = Console(file=stream, width=width, force_terminal=colour, highlight=False)
+    console.print(render(summarise(run, Path("/store/run"), policy("moi-bench"))))
+    return stream.getvalue()
+
+
+def unfolded(text: str) -> str:
+    """Forget where lines were broken."""
+    return "".join(text.split())
+
+
+def failed(**fields: Any) -> Run:
+    ended: dict[str, Any] = {"outcome": "failed", "reason": "out_of_memory: no", "stage": "denoise", **fields}
+    ended = {"component": "denoiser", **ended}
+    process = make_process(**ended, memory=None, first_image_ns=None)
+    return make_run(iterations=(), processes=(process,), images=(), **ended)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_words_of_others_are_shown_as_they_are(text: str) -> None:
+    run = make_run(settings=make_settings(prompt=text), unit=make_unit(processor=text), model=text)
+    assert unfolded(f"“{text}”, seed 0") in unfolded(shown(run))
+
+
+@pytest.mark.parametrize("text", [text for text in HOSTILE if text])
+def test_a_reason_and_a_doubt_of_any_words_are_shown_as_they_are(text: str) -> None:
+    doubt = Doubt(kind="charging", detail=text, advice="none")
+    run = replace(failed(reason=text), doubts=(doubt,))
+    assert unfolded(shown(run)).count(unfolded(text)) >= 2
+
+
+def test_signs_that_move_the_cursor_or_colour_the_terminal_are_not_passed_on() -> None:
+    run = make_run(settings=make_settings(prompt="a\x1b[31mb\x1b]0;title\x07c\rd\x08e\x9b2Jf"))
+    text = shown(run)
+    assert not set("\x1b\x07\r\x08\x9b") & set(text)
+    assert "a�[31mb�]0;title�c�d�e�2Jf" in text
+
+
+@given(st.text(max_size=80))
+def test_any_text_at_all_can_be_shown(text: str) -> None:
+    run = make_run(settings=make_settings(prompt=text))
+    assert "Tier D4" in shown(run, colour=True)
+    assert "\x1b" not in plain(text).plain
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 300])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    run = replace(failed(reason="y" * 200), settings=make_settings(prompt="x" * 300))
+    assert max(len(line) for line in shown(run, width=width).splitlines()) <= width
+
+
+def test_the_best_tier_tells_what_is_closest_to_its_limit() -> None:
+    text = shown(make_run())
+    assert text.startswith("Tier D4, the best: closest to its limit is ")
+
+
+def test_a_lower_tier_tells_what_keeps_it_from_the_next() -> None:
+    run = make_run(processes=(make_process(memory=make_memory(peak_bytes=3 * 1024**3)),))
+    line = tier_line(summarise(run, Path(), policy("moi-bench")))
+    assert line.startswith("Tier D3, limited by peak memory (3 GiB, ")
+    assert "over the D4 limit of" in line
+
+
+def test_a_failed_run_says_where_and_why() -> None:
+    text = shown(failed())
+    assert text.startswith("Tier none: the run did not complete.")
+    assert "failed in denoise (denoiser): out_of_memory: no" in text
+    assert "no timed image" in text
+    assert "no process got as far as an image" in text
+    assert "unknown: no process lived to its end" in text
+    assert "no image" in text
+
+
+def test_a_stage_named_as_its_component_is_said_once() -> None:
+    assert "failed in denoiser: out_of_memory" in shown(failed(stage="denoiser"))
+
+
+def test_a_failure_without_a_place_names_none() -> None:
+    assert "failed: out_of_memory: no" in shown(failed(stage=None, component=None))
+
+
+def test_a_tier_over_every_limit_is_none_though_the_run_completed() -> None:
+    run = make_run(iterations=make_samples((10**13,) * 6), bundle=make_bundle_use(size_bytes=10**13))
+    line = tier_line(summarise(run, Path(), policy("moi-bench")))
+    assert line.startswith(("Tier none: over every limit.", "Tier D1, limited by "))
+
+
+def test_an_unknown_tier_names_what_was_not_measured() -> None:
+    run = make_run(processes=(make_process(memory=None),))
+    line = tier_line(summarise(run, Path(), policy("moi-bench")))
+    assert line == "Tier unknown: peak memory was not measured."
+
+
+def test_a_run_without_timed_images_has_no_latency_and_an_unknown_tier() -> None:
+    text = shown(make_run(iterations=()))
+    assert text.startswith("Tier unknown: latency was not measured.")
+    assert "no timed image" in text
+
+
+def test_one_process_is_not_called_a_median() -> None:
+    assert "one fresh process, no spread" in shown(make_run())
+    assert "median of 2 fresh processes" in shown(make_run(processes=(make_process(), make_process(process=1))))

@@ -1,0 +1,95 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from profiler import catalog
+from profiler.errors import UnknownName
+from profiler.exporting import EXTRA_PACKAGES, bundle_for, is_ready, missing_packages, ready_bundle
+
+# An interpreter whose own finder does not find the extra is how an installation without it looks to the product.
+_WITHOUT_EXTRA = """
+import sys
+from importlib.machinery import PathFinder
+
+class WithoutExtra(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.split(".")[0] in {packages!r} else PathFinder.find_spec(name, path, target)
+
+sys.meta_path[sys.meta_path.index(PathFinder)] = WithoutExtra
+from profiler.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def nobody(stage: str, done: int, total: int) -> None:
+    raise AssertionError("nothing is exported here")
+
+
+def without_extra(*arguments: str) -> subprocess.CompletedProcess[str]:
+    code = _WITHOUT_EXTRA.format(packages=set(EXTRA_PACKAGES))
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("nanno", "nano"), ("sd-turbbo", "sd-turbo")])
+def test_an_unknown_model_says_which_was_meant(typed: str, meant: str) -> None:
+    with pytest.raises(UnknownName, match=f"Did you mean {meant}"):
+        bundle_for(typed, nobody)
+
+
+@pytest.mark.parametrize("name", ["zzz", "x" * 300, "~nobody-of-this-name", "nano\n", "[bold]", "🙂", " "])
+def test_a_word_that_is_no_model_is_unknown_whatever_it_looks_like(name: str) -> None:
+    with pytest.raises(UnknownName, match="unknown model"):
+        is_ready(name)
+
+
+def test_a_bundle_folder_is_ready_and_nothing_is_exported(small_bundle: Path) -> None:
+    assert ready_bundle(str(small_bundle)) == small_bundle
+    assert is_ready(str(small_bundle))
+    assert bundle_for(str(small_bundle), nobody) == small_bundle
+
+
+def test_a_folder_without_a_bundle_is_not_ready(tmp_path: Path) -> None:
+    assert ready_bundle(str(tmp_path)) is None
+
+
+def test_a_model_that_ships_is_ready() -> None:
+    shipped = catalog.shipped_bundle(catalog.model("nano"))
+    if shipped is None:
+        pytest.skip("nano's bundle is not in this checkout")
+    assert bundle_for("nano", nobody) == shipped
+
+
+def test_the_packages_of_the_extra_are_those_in_the_project_file() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())
+    listed = {line.split("=")[0].strip("<>~! ") for line in project["project"]["optional-dependencies"]["export"]}
+    assert set(EXTRA_PACKAGES) <= listed
+
+
+def test_a_model_to_export_names_the_extra_that_is_missing() -> None:
+    ended = without_extra("export", "--model", "sd-turbo")
+    assert ended.returncode == 2
+    assert "exporting sd-turbo needs packages that are not installed" in ended.stderr
+    assert "pip install 'ondevice-profiler[export]'" in ended.stderr
+    assert ended.stdout == ""
+
+
+def test_an_unknown_model_is_told_before_the_missing_extra() -> None:
+    ended = without_extra("export", "--model", "sd-turbbo")
+    assert ended.returncode == 2
+    assert "Did you mean sd-turbo" in ended.stderr
+    assert "packages" not in ended.stderr
+
+
+def test_a_ready_bundle_needs_no_extra(small_bundle: Path, tmp_path: Path) -> None:
+    ended = without_extra("--model", str(small_bundle), "--dry-run", "--store", str(tmp_path / "store"))
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_missing_packages_are_a_part_of_the_extra() -> None:
+    assert set(missing_packages()) <= set(EXTRA_PACKAGES)

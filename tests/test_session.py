@@ -1,0 +1,334 @@
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from profiler import codec
+from profiler.catalog import device_profile
+from profiler.clock import RealClock
+from profiler.collecting import LAUNCH_FILE
+from profiler.devices.device import Device
+from profiler.devices.local import LocalDevice
+from profiler.errors import DeviceError, InputError, ProtocolError, RunnerLost
+from profiler.inputs import Wishes
+from profiler.journal import read_journal
+from profiler.records.event import Begin, IterationDone, Stop
+from profiler.records.run import Launch, Run
+from profiler.session import Order, Progress, SetAside, bundle_use, collect_abandoned, measure
+from profiler.store import SESSION_FILE, Store
+from tests.messages_for_tests import make_failed_journal, make_journal
+from tests.sessions_for_tests import FakeDevice, add_process, make_launch, make_session, until, without_images
+from tests.small_bundle import SIDE, build_small_bundle, make_order
+
+GOOD = without_images(make_journal())
+
+
+def silent(state: Progress) -> None:
+    """Report to nobody."""
+
+
+def local() -> LocalDevice:
+    return LocalDevice(device_profile("local"), RealClock())
+
+
+def do(order: Order, device: Device, store: Store, report: Callable[[Progress], None] = silent) -> Run:
+    return measure(order, device, store, RealClock(), report)
+
+
+def open_sessions(store: Store) -> list[str]:
+    folder = store.root / "sessions"
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def at(phase: str, action: Callable[[], None], *, iteration: int = 0) -> Callable[[Progress], None]:
+    """Return a report that acts once an image of that phase is done."""
+
+    def report(state: Progress) -> None:
+        event = state.event
+        if isinstance(event, IterationDone) and (event.phase, event.iteration) == (phase, iteration):
+            action()
+
+    return report
+
+
+@pytest.fixture(scope="module")
+def whole_session(
+    small_bundle: Path, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Order, Store, Run, list[Progress]]:
+    """A session of three fresh processes on this machine, measured once."""
+    store, states = Store(tmp_path_factory.mktemp("whole") / "store"), []
+    order = make_order(
+        small_bundle,
+        task="edit",
+        wishes=Wishes(seed=5, steps=3),
+        cold_starts=3,
+        warmups=2,
+        repeats=4,
+        observer_pairs=2,
+    )
+    return order, store, do(order, local(), store, states.append), states
+
+
+def test_a_whole_session_is_a_completed_run_of_every_image_asked_for(
+    whole_session: tuple[Order, Store, Run, list[Progress]],
+) -> None:
+    _, store, run, _ = whole_session
+    assert (run.outcome, run.reason) == ("completed", None)
+    assert store.load(run.run_id) == run
+    phases = [(sample.process, sample.phase) for sample in run.iterations]
+    assert phases == [
+        (0, "cold"),
+        (1, "cold"),
+        (2, "cold"),
+        *[(2, "warmup")] * 2,
+        *[(2, "timed")] * 4,
+        *[(2, "observer")] * 4,
+    ]
+
+
+def test_each_process_is_fresh_and_tells_its_load_and_its_peak(
+    whole_session: tuple[Order, Store, Run, list[Progress]],
+) -> None:
+    _, _, run, _ = whole_session
+    components = {"text_encoder", "image_encoder", "guide_step", "denoiser", "decoder"}
+    for process in run.processes:
+        assert process.outcome == "completed"
+        assert set(process.load_ns_by_component) == components
+        assert process.first_image_ns is not None
+        assert process.launch_ns is not None
+        assert process.memory is not None
+        assert process.memory.peak_bytes is not None
+        assert process.idle_memory is not None
+        assert process.idle_memory.resident_bytes is not None
+        assert process.memory.peak_bytes >= process.idle_memory.resident_bytes
+
+
+def test_a_run_tells_everything_it_was_made_with(whole_session: tuple[Order, Store, Run, list[Progress]]) -> None:
+    order, _, run, _ = whole_session
+    settings = run.settings
+    assert (settings.prompt, settings.seed, settings.steps, settings.scheduler) == ("make it blue", 5, 3, "euler")
+    assert settings.source_image == "the bundle's own"
+    assert settings.inputs_sha256 == order.inputs.sha256
+    assert (settings.cold_starts, settings.warmups, settings.repeats, settings.threads) == (3, 2, 4, 1)
+    assert run.bundle.sha256 == order.bundle_sha256
+    assert (run.model, run.task, run.unit.profile) == ("small", "edit", "local")
+    assert run.engine is not None
+    assert run.engine.startswith("onnxruntime ")
+    assert run.started_wall_ns < run.ended_wall_ns
+    assert "not_a_phone" in {doubt.kind for doubt in run.doubts}
+
+
+def test_the_output_and_the_source_image_lie_beside_the_run(
+    whole_session: tuple[Order, Store, Run, list[Progress]],
+) -> None:
+    _, store, run, _ = whole_session
+    assert sorted(image.role for image in run.images) == ["output", "source"]
+    for image in run.images:
+        with Image.open(store.folder(run.run_id) / image.path) as picture:
+            assert (picture.format, picture.size) == ("PNG", (SIDE, SIDE))
+
+
+def test_journals_of_all_processes_are_whole(whole_session: tuple[Order, Store, Run, list[Progress]]) -> None:
+    _, store, run, _ = whole_session
+    for process in run.processes:
+        events = list(read_journal(store.folder(run.run_id) / process.journal))
+        assert isinstance(events[-1], Stop)
+        assert process.last_seq == len(events) - 1
+
+
+def test_stages_of_each_image_add_up_to_it(whole_session: tuple[Order, Store, Run, list[Progress]]) -> None:
+    _, _, run, _ = whole_session
+    for sample in run.iterations:
+        assert sum(stage.duration_ns for stage in sample.stages) == sample.duration_ns
+        assert [stage.stage for stage in sample.stages] == ["text_encoder", "image_encoder", "denoiser", "decoder"]
+
+
+def test_progress_tells_every_image_and_every_phase(whole_session: tuple[Order, Store, Run, list[Progress]]) -> None:
+    _, _, run, states = whole_session
+    assert [state.phase for state in states if state.event is None] == ["launch", "launch", "launch", "collect"]
+    assert sum(isinstance(state.event, IterationDone) for state in states) == len(run.iterations)
+
+
+def test_a_session_that_ended_leaves_only_its_run(whole_session: tuple[Order, Store, Run, list[Progress]]) -> None:
+    _, store, run, _ = whole_session
+    assert open_sessions(store) == []
+    assert sorted(path.name for path in store.root.iterdir()) == ["runs", "sessions"]
+    assert store.run_ids() == [run.run_id]
+
+
+def test_a_device_that_fails_before_its_first_event_leaves_nothing(small_bundle: Path, store: Store) -> None:
+    device = FakeDevice(fails_at=0, error=DeviceError("no cable"))
+    with pytest.raises(DeviceError, match="no cable"):
+        do(make_order(small_bundle), device, store)
+    assert open_sessions(store) == []
+    assert store.run_ids() == []
+
+
+def test_a_device_that_fails_at_a_later_launch_keeps_the_images_before(small_bundle: Path, store: Store) -> None:
+    device = FakeDevice(fails_at=1, error=DeviceError("the cable went"))
+    run = do(make_order(small_bundle, cold_starts=3), device, store)
+    assert (run.outcome, run.reason) == ("aborted", "the cable went")
+    assert [(sample.process, sample.phase) for sample in run.iterations] == [(0, "cold"), (0, "timed")]
+    assert [process.outcome for process in run.processes] == ["completed", "aborted"]
+    assert open_sessions(store) == []
+
+
+def test_a_connection_that_breaks_in_a_run_aborts_it_where_it_was(small_bundle: Path, store: Store) -> None:
+    device = FakeDevice(events=until(Begin, 6)(GOOD), breaks=RunnerLost("it went silent"), exit_code=None)
+    run = do(make_order(small_bundle), device, store)
+    assert (run.outcome, run.reason) == ("aborted", "it went silent")
+    assert (run.processes[0].stage, run.processes[0].component) == ("denoise", "denoiser")
+
+
+def test_a_runner_that_the_system_killed_is_the_models_failure(small_bundle: Path, store: Store) -> None:
+    device = FakeDevice(events=until(Begin, 6)(GOOD), breaks=RunnerLost("it hung up"), exit_code=-9)
+    run = do(make_order(small_bundle), device, store)
+    assert run.outcome == "failed"
+    assert (run.reason or "").startswith("runner_died: killed by signal 9")
+    assert (run.stage, run.component) == ("denoise", "denoiser")
+
+
+def test_a_model_that_fails_ends_the_session_before_the_next_process(small_bundle: Path, store: Store) -> None:
+    device = FakeDevice(events=without_images(make_failed_journal()))
+    run = do(make_order(small_bundle, cold_starts=3), device, store)
+    assert (run.outcome, run.component) == ("failed", "denoiser")
+    assert len(device.runners) == 1
+
+
+def test_only_the_last_process_makes_timed_images(small_bundle: Path, store: Store) -> None:
+    device = FakeDevice()
+    do(make_order(small_bundle, cold_starts=3, warmups=2, repeats=7, observer_pairs=1), device, store)
+    jobs = [runner.link.jobs[0] for runner in device.runners]
+    assert [(job.warmups, job.repeats, job.observer_pairs) for job in jobs] == [(0, 0, 0), (0, 0, 0), (2, 7, 1)]
+    assert len({job.job_id for job in jobs}) == 3
+
+
+def test_a_runner_that_sees_other_files_than_were_pushed_is_not_started(small_bundle: Path, store: Store) -> None:
+    device = FakeDevice(sees_sha256="0" * 64)
+    with pytest.raises(ProtocolError, match=r"sees another inputs\.safetensors"):
+        do(make_order(small_bundle), device, store)
+    assert device.runners[0].link.jobs == []
+
+
+def test_a_runner_killed_in_a_run_fails_it_with_stage_and_component_and_keeps_its_images(
+    tmp_path: Path, store: Store
+) -> None:
+    bundle = build_small_bundle(tmp_path / "bundle", slow=4)
+
+    def kill() -> None:
+        (session,) = (store.root / "sessions").iterdir()
+        pid = codec.read(session / LAUNCH_FILE.format(0), Launch).pid
+        assert pid is not None
+        os.kill(pid, signal.SIGKILL)
+
+    run = do(make_order(bundle, repeats=500), local(), store, at("timed", kill, iteration=1))
+    assert run.outcome == "failed"
+    assert (run.reason or "").startswith("runner_died: killed by signal 9")
+    assert run.stage in ("text_encoder", "denoiser", "decoder")
+    assert run.component == run.stage
+    assert [sample.phase for sample in run.iterations][:3] == ["cold", "timed", "timed"]
+    assert len(run.iterations) < 500
+    assert run.processes[0].memory is None
+    assert open_sessions(store) == []
+
+
+def test_ctrl_c_ends_the_runner_and_keeps_the_run_as_interrupted(tmp_path: Path, store: Store) -> None:
+    bundle = build_small_bundle(tmp_path / "bundle", slow=1)
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        do(make_order(bundle, repeats=5000), local(), store, at("timed", stop))
+    (run_id,) = store.run_ids()
+    run = store.load(run_id)
+    assert run.outcome == "interrupted"
+    assert len(run.iterations) >= 2
+    assert open_sessions(store) == []
+
+
+def test_ctrl_c_before_the_first_event_leaves_nothing(small_bundle: Path, store: Store) -> None:
+    device = FakeDevice(fails_at=0, error=KeyboardInterrupt())
+    with pytest.raises(KeyboardInterrupt):
+        do(make_order(small_bundle), device, store)
+    assert store.run_ids() == []
+    assert open_sessions(store) == []
+
+
+def test_a_bug_in_a_run_loses_nothing_that_was_measured(small_bundle: Path, store: Store) -> None:
+    def bug() -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        do(make_order(small_bundle), FakeDevice(), store, at("timed", bug))
+    assert store.run_ids() == []
+    (run,) = collect_abandoned(store, lambda name: FakeDevice(), RealClock())
+    assert isinstance(run, Run)
+    assert [sample.phase for sample in run.iterations] == ["cold", "timed"]
+
+
+def test_a_store_that_cannot_be_written_stops_a_session_before_the_device_is_touched(
+    small_bundle: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    device = FakeDevice()
+    with pytest.raises(InputError, match="cannot write to the store"):
+        do(make_order(small_bundle), device, Store(tmp_path / "file"))
+    assert device.runners == []
+
+
+def test_a_failing_model_is_a_run_too(tmp_path: Path, store: Store) -> None:
+    bundle = build_small_bundle(tmp_path / "bundle", fault="nan_image")
+    run = do(make_order(bundle, cold_starts=3), local(), store)
+    assert (run.outcome, run.stage, run.component) == ("failed", "decoder", "decoder")
+    assert len(run.processes) == 1
+
+
+def test_an_abandoned_session_is_collected_and_its_runners_are_ended(store: Store) -> None:
+    session = make_session(store)
+    storage = add_process(session, make_launch(exit_code=None), until(IterationDone)(GOOD))
+    session.release()
+    device = FakeDevice()
+    (run,) = collect_abandoned(store, lambda name: device, RealClock())
+    assert isinstance(run, Run)
+    assert (run.outcome, run.run_id) == ("interrupted", session.run_id)
+    assert device.ended_leftovers == [storage]
+    assert open_sessions(store) == []
+
+
+def test_an_abandoned_session_without_an_event_is_closed_without_a_run(store: Store) -> None:
+    session = make_session(store)
+    add_process(session, make_launch(exit_code=None, pid=None), ())
+    session.release()
+    device = FakeDevice()
+    assert list(collect_abandoned(store, lambda name: device, RealClock())) == []
+    assert len(device.ended_leftovers) == 1
+    assert open_sessions(store) == []
+
+
+def test_a_session_that_cannot_be_read_is_set_aside_and_does_not_stand_in_the_way(store: Store) -> None:
+    broken, good = make_session(store), make_session(store)
+    broken.write(SESSION_FILE, b"{")
+    for session in (broken, good):
+        add_process(session, make_launch(), GOOD)
+        session.release()
+    found = list(collect_abandoned(store, lambda name: FakeDevice(), RealClock()))
+    assert {type(each) for each in found} == {SetAside, Run}
+    aside = next(each for each in found if isinstance(each, SetAside))
+    assert aside.folder == store.root / "set-aside" / broken.run_id
+    assert SESSION_FILE in aside.reason
+    assert store.run_ids() == [good.run_id]
+
+
+def test_size_counts_the_files_that_a_task_reaches_each_once(small_bundle: Path) -> None:
+    generate, edit = make_order(small_bundle), make_order(small_bundle, task="edit")
+    uses = [bundle_use(order.bundle, order.bundle_sha256, order.plan) for order in (generate, edit)]
+    extra = sum(entry.size_bytes for entry in edit.bundle.files if entry.path.startswith("components/image_encoder."))
+    assert uses[1].size_bytes == uses[0].size_bytes + extra
+    assert set(uses[0].size_by_component) == {"text_encoder", "guide_step", "denoiser", "decoder"}
+    assert uses[0].total_size_bytes == sum(entry.size_bytes for entry in generate.bundle.files)
