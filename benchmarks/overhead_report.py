@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from benchmarks.verdicts import Load, Verdict, judge
+from benchmarks.verdicts import Load, Verdict, judge_interval
 from profiler.records.record import Record
 from profiler.stats import Interval, Summary
 
@@ -60,18 +60,22 @@ class Report(Record):
 
 
 def verdicts_on_small(overhead: Overhead) -> list[Verdict]:
-    """Hold the upper bounds of the absolute overhead against their limits."""
-    name, resolved = overhead.subject, overhead.resolved
+    """Hold the absolute overhead against its limits."""
+    name, sure = overhead.subject, overhead.resolved
     return [
-        judge(f"{name}: overhead a call", "µs", _upper(overhead.call_us_ci95), CALL_LIMIT_US, resolved=resolved),
-        judge(f"{name}: overhead an image", "ms", _upper(overhead.image_ms_ci95), IMAGE_LIMIT_MS, resolved=resolved),
+        judge_interval(
+            f"{name}: overhead a call, upper bound", "µs", overhead.call_us_ci95, CALL_LIMIT_US, resolved=sure
+        ),
+        judge_interval(
+            f"{name}: overhead an image, upper bound", "ms", overhead.image_ms_ci95, IMAGE_LIMIT_MS, resolved=sure
+        ),
     ]
 
 
 def verdicts_on_large(overhead: Overhead) -> list[Verdict]:
-    """Hold the upper bound of the ratio against its limit."""
-    upper = _upper(overhead.ratio.ci95)
-    return [judge(f"{overhead.subject}: runner / hand loop", "", upper, RATIO_LIMIT, resolved=overhead.resolved)]
+    """Hold the ratio against its limit."""
+    what = f"{overhead.subject}: runner / hand loop, upper bound"
+    return [judge_interval(what, "", overhead.ratio.ci95, RATIO_LIMIT, resolved=overhead.resolved)]
 
 
 def render(overheads: Sequence[Overhead]) -> Table:
@@ -97,7 +101,3 @@ def _bracketed(value: float, interval: Interval | None, digits: int) -> str:
     if interval is None:
         return f"{value:.{digits}f}"
     return f"{value:.{digits}f} ({interval[0]:.{digits}f} – {interval[1]:.{digits}f})"
-
-
-def _upper(interval: Interval | None) -> float | None:
-    return interval[1] if interval else None

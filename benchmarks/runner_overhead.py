@@ -25,7 +25,7 @@ from benchmarks.overhead_report import Overhead, Report, render, verdicts_on_lar
 from benchmarks.product_side import ProductSide, product_side
 from benchmarks.verdicts import exit_code, load_now, load_since, print_verdicts
 from profiler import codec
-from profiler.errors import InternalError
+from profiler.errors import InternalError, ProfilerError
 from profiler.runner.interpreter import plan_constants
 from profiler.stats import RESAMPLES, SEED, Interval, paired_ratio
 
@@ -39,6 +39,21 @@ Times = npt.NDArray[np.float64]
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure nano, or the bundle named, and a large random model; return 0 where every target is met."""
     options = _parser().parse_args(arguments)
+    try:
+        report = measure_all(options)
+    except ProfilerError as error:
+        print(f"runner_overhead: {error}", file=sys.stderr)
+        return error.exit_code
+    if options.json:
+        print(codec.encode(report).decode())
+    else:
+        Console().print(render(report.overheads))
+        print_verdicts(report.verdicts, report.load_average, Console())
+    return exit_code(report.verdicts)
+
+
+def measure_all(options: argparse.Namespace) -> Report:
+    """Measure the small bundle, then the large one unless it is left out. Raises ProfilerError."""
     before = load_now()
     overheads = [measure(options.bundle, options.images or _IMAGES, options)]
     verdicts = verdicts_on_small(overheads[0])
@@ -47,13 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         overheads.append(measure(large_bundle(options.work), options.images or _IMAGES_LARGE, options))
         verdicts += verdicts_on_large(overheads[1])
-    report = Report(load_average=load_since(before), overheads=tuple(overheads), verdicts=tuple(verdicts))
-    if options.json:
-        print(codec.encode(report).decode())
-    else:
-        Console().print(render(report.overheads))
-        print_verdicts(report.verdicts, report.load_average, Console())
-    return exit_code(verdicts)
+    return Report(load_average=load_since(before), overheads=tuple(overheads), verdicts=tuple(verdicts))
 
 
 def measure(folder: Path, images: int, options: argparse.Namespace) -> Overhead:
@@ -99,9 +108,15 @@ def _take_turns(product: ProductSide, hand: Callable[[], Any], images: int) -> d
             times_ns[name].append(time.perf_counter_ns() - start_ns)
             if name == "runner":
                 product.end_tracing()
-        print(f"\r{product.model}: round {number + 1} of {_WARMUPS + images}", end="", file=sys.stderr, flush=True)
-    print(file=sys.stderr)
+        _tell(f"\r{product.model}: round {number + 1} of {_WARMUPS + images}")
+    _tell("\n")
     return {name: np.array(values[_WARMUPS:]) / 1e6 for name, values in times_ns.items()}
+
+
+def _tell(text: str) -> None:
+    """Show progress between rounds; a bar that redraws itself would run inside the timed windows."""
+    if sys.stderr.isatty():
+        print(text, end="", file=sys.stderr, flush=True)
 
 
 def _median_interval(differences: Times) -> Interval | None:

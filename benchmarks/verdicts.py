@@ -6,9 +6,11 @@ import os
 from collections.abc import Sequence
 from typing import Literal
 
+import msgspec
 from rich.console import Console
 
 from profiler.records.record import Record
+from profiler.stats import Interval
 
 Outcome = Literal["met", "missed", "unresolved"]
 _BUSY_SHARE = 0.25
@@ -44,6 +46,15 @@ def judge(what: str, unit: str, measured: float | None, limit: float, *, resolve
     if resolved and measured is not None:
         outcome = "met" if measured <= limit else "missed"
     return Verdict(what=what, unit=unit, measured=measured, limit=limit, outcome=outcome)
+
+
+def judge_interval(what: str, unit: str, interval: Interval | None, limit: float, *, resolved: bool) -> Verdict:
+    """Hold a 95 % interval against a limit; one that has the limit inside, or no interval, cannot tell."""
+    low, high = interval or (None, None)
+    verdict = judge(what, unit, high, limit, resolved=resolved)
+    if verdict.outcome == "missed" and low is not None and low <= limit:
+        return msgspec.structs.replace(verdict, outcome="unresolved")
+    return verdict
 
 
 def load_now() -> float:

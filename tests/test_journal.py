@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import resource
 import threading
 from pathlib import Path
 
@@ -112,3 +113,17 @@ def test_events_of_several_threads_are_whole_lines_numbered_without_gaps(journal
     events = list(read_journal(journal.path))
     assert [event.seq for event in events] == list(range(400))
     assert {event.stage for event in events if isinstance(event, Begin)} == {"work", "trace"}
+
+
+def test_a_disk_that_fills_up_tears_the_last_line_and_nothing_follows_it(journal: Journal) -> None:
+    append_begin(journal)
+    whole = resource.getrlimit(resource.RLIMIT_FSIZE)
+    # The nearest to a full disk that needs no root: files of this process may not grow beyond that.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (journal.path.stat().st_size + 20, whole[1]))
+    try:
+        with pytest.raises(OSError, match="No space left"):
+            append_begin(journal)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, whole)
+    append_begin(journal)
+    assert [event.seq for event in read_journal(journal.path)] == [0]

@@ -120,6 +120,7 @@ def check_run(store: Store, run_id: str) -> None:
     assert all((folder / image.path).is_file() for image in run.images)
 
 
+@pytest.mark.slow
 def test_nothing_measured_is_lost_when_the_host_is_killed_at_any_moment(
     slow_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

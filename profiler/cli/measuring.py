@@ -115,7 +115,7 @@ def _order(folder: Path, task: str | None, wishes: Wishes, how: How) -> Order:
 def _task(bundle: Bundle, task: str | None, wishes: Wishes) -> Task:
     """Return the task asked for; a source image asks for an edit without a word."""
     wanted = task or ("edit" if wishes.image and "edit" in bundle.tasks else None)
-    for known in bundle.tasks:
+    for known in sorted(bundle.tasks, reverse=True):  # generate comes first
         if wanted in (None, known):
             return known
     raise InputError(f"{bundle.model} cannot {wanted}; it can {' and '.join(bundle.tasks)}")

@@ -97,4 +97,5 @@ def _bar(console: Console) -> Progress:
         console=console,
         disable=not console.is_terminal,
         transient=True,
+        refresh_per_second=2,  # drawing takes time from the model on the same cores
     )

@@ -21,13 +21,23 @@ from scripts.nano.stages import Draw, Settings
 READING_WEIGHT = 0.02
 # Shares of a batch. Guidance needs ("", image) and ("", zeros); (text, zeros) is rare as no sampler asks for it.
 DROP_TEXT, DROP_BOTH, DROP_IMAGE = 0.10, 0.05, 0.02
-TEXT_SLOWS_AT, TEXT_RATE = 750, 0.2
+TEXT_SLOWS_AT, TEXT_RATE, TEXT_STOPS_AT = 750, 0.2, 3500
 UNIFORM_TIME_SHARE = 0.15
+HIGH_NOISE_FROM, HIGH_NOISE_MEAN = 2250, 1.5
 
 
-def sample_times(count: int, generator: torch.Generator) -> Tensor:
+def time_mean_at(step: int) -> float:
+    """Give the noise levels' mean in logits: first all levels alike, then mostly the high ones.
+
+    A figure fills few cells with large values, which shine through much noise; so shape and colour are decided between
+    0.8 and 1, where logit-normal levels of mean 0 hardly ever fall.
+    """
+    return 0.0 if step < HIGH_NOISE_FROM else HIGH_NOISE_MEAN
+
+
+def sample_times(count: int, generator: torch.Generator, mean: float) -> Tensor:
     """Draw noise levels in 0 to 1: logit-normal (Esser et al., 2024), some uniform as sampling starts at almost 1."""
-    normal = torch.sigmoid(torch.randn(count, generator=generator))
+    normal = torch.sigmoid(mean + torch.randn(count, generator=generator))
     uniform = torch.rand(count, generator=generator)
     return torch.where(torch.rand(count, generator=generator) < UNIFORM_TIME_SHARE, uniform, normal)
 
@@ -67,8 +77,10 @@ class DiffusionStage:
         self.averages: dict[str, nn.Module] = {"text_encoder": deepcopy(encoder), "unet": deepcopy(unet)}
 
     def rate_of(self, module: str, step: int) -> float:
-        """Slow the text encoder down once it has met the denoiser: at the full rate it unlearns to read."""
-        return TEXT_RATE if module != "unet" and step >= TEXT_SLOWS_AT else 1.0
+        """Slow the text encoder down once it has met the denoiser, lest it unlearn to read, and at last stop it."""
+        if module == "unet" or step < TEXT_SLOWS_AT:
+            return 1.0
+        return TEXT_RATE if step < TEXT_STOPS_AT else 0.0
 
     def _batch(self, rng: Random) -> tuple[list[Sentence], Tensor, Tensor]:
         """Draw sentences, source latents and target latents, half of them generations and half edits."""
@@ -87,15 +99,24 @@ class DiffusionStage:
         sentences, sources, targets = self._batch(draw.rng)
         texts, sources = drop_conditions(draw.rng, [sentence.text for sentence in sentences], sources)
         noise = torch.randn(targets.shape, generator=draw.torch)
-        times = sample_times(len(targets), draw.torch)
+        times = sample_times(len(targets), draw.torch, time_mean_at(step))
         noised = torch.lerp(targets, noise, times[:, None, None, None])
+        states, reading, read = self._read(sentences, texts, step)
         with torch.autocast("cpu", torch.bfloat16):
-            states = self.encoder(encode_texts(self.tokenizer, texts)).last_hidden_state
             velocity = self.unet(torch.cat([noised, sources], 1), times * 1000, encoder_hidden_states=states).sample
-            said = [index for index, text in enumerate(texts) if text]
-            meanings = torch.stack([meaning_of(sentences[index]) for index in said])
-            reading, right = reading_loss(self.reader, states[said], meanings)
         errors = functional.mse_loss(velocity.float(), noise - targets, reduction="none").mean((1, 2, 3))
         half = self.settings.batch // 2
-        figures = {"generate": errors[:half].mean().item(), "edit": errors[half:].mean().item(), "read": right}
+        figures = {"generate": errors[:half].mean().item(), "edit": errors[half:].mean().item(), **read}
         return errors.mean() + READING_WEIGHT * reading, figures
+
+    def _read(self, sentences: list[Sentence], texts: list[str], step: int) -> tuple[Tensor, Tensor, dict[str, float]]:
+        """Encode the texts and, as long as the encoder learns, compute the loss of reading those not dropped."""
+        learns = self.rate_of("text_encoder", step) > 0
+        with torch.autocast("cpu", torch.bfloat16), torch.set_grad_enabled(learns):
+            states = self.encoder(encode_texts(self.tokenizer, texts)).last_hidden_state
+            if not learns:
+                return states, torch.zeros(()), {}
+            said = [index for index, text in enumerate(texts) if text]
+            meanings = torch.stack([meaning_of(sentences[index]) for index in said])
+            loss, right = reading_loss(self.reader, states[said], meanings)
+        return states, loss, {"read": right}

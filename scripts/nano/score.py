@@ -21,9 +21,10 @@ from scripts.nano.card import write_card
 from scripts.nano.checkpoint import read_progress
 from scripts.nano.drawing import Image, blank_image, draw
 from scripts.nano.edits import EDIT_OPS, Edit, sample_edit
-from scripts.nano.judge import Finding, Sighting, compare, fits, look, mention_all
-from scripts.nano.language import Mention, Sentence, describe_edit, describe_scene
+from scripts.nano.judge import Finding, compare, look, mention_all
+from scripts.nano.language import Sentence, describe_edit, describe_scene
 from scripts.nano.networks import count_parameters
+from scripts.nano.referee import EditFinding, judge_edit, judge_sentence
 from scripts.nano.sampling import Sampling, load_pipeline, sample_images
 from scripts.nano.scenes import Scene, Split, sample_scene
 
@@ -45,16 +46,6 @@ class Plan:
     split: Split
     generate: Sampling
     edit: Sampling
-
-
-@dataclass(frozen=True, kw_only=True)
-class EditFinding:
-    """What became of one edit."""
-
-    done: bool
-    preserved: bool
-    right: bool
-    unchanged_error: float
 
 
 def rate(hits: list[bool]) -> Json:
@@ -87,11 +78,6 @@ def sample_prompts(seed: int, count: int, figures: int, split: Split) -> list[tu
     return [(scene, describe_scene(rng, scene)) for scene in scenes]
 
 
-def judge_sentence(sentence: Sentence, image: Image) -> Finding:
-    """Judge whether an image shows what a prompt names, and no more figures."""
-    return compare(look(image), sentence.mentions, sentence.background)
-
-
 def score_prompts(pipeline: StableDiffusionInstructPix2PixPipeline, plan: Plan, figures: int) -> Json:
     """Score generation on prompts of so many figures."""
     cases = sample_prompts(plan.seed, plan.prompts, figures, plan.split)
@@ -105,42 +91,6 @@ def score_prompts(pipeline: StableDiffusionInstructPix2PixPipeline, plan: Plan, 
 
 def _names_all(sentence: Sentence) -> bool:
     return all(None not in vars(mention).values() for mention in sentence.mentions)
-
-
-def wanted_of(edit: Edit, sentence: Sentence) -> tuple[list[Mention], list[Mention]]:
-    """List what must be there after an edit: the figures that it leaves alone, and the one it makes, if any."""
-    kept = [mention_all(figure) for figure in edit.target.figures if figure != edit.result]
-    if edit.result is None:
-        return kept, []
-    return kept, [sentence.mentions[0] if edit.op == "add" else mention_all(edit.result)]
-
-
-def judge_edit(edit: Edit, sentence: Sentence, image: Image) -> EditFinding:
-    """Judge whether an edit was done and whether all else was preserved."""
-    seen = look(image)
-    kept, made = wanted_of(edit, sentence)
-    others = len(seen.figures) <= len(kept) + max(len(made), edit.op == "remove")
-    background = edit.op == "background" or seen.background == edit.source.background
-    preserved = background and others and all(any(fits(m, figure) for figure in seen.figures) for m in kept)
-    right = compare(seen, (*kept, *made), edit.target.background).right
-    return EditFinding(
-        done=_is_done(edit, made, seen), preserved=preserved, right=right, unchanged_error=_unchanged_error(edit, image)
-    )
-
-
-def _is_done(edit: Edit, made: list[Mention], seen: Sighting) -> bool:
-    if edit.op == "background":
-        return seen.background == edit.target.background
-    if edit.op == "remove":
-        return edit.subject is not None and all(figure.place != edit.subject.place for figure in seen.figures)
-    return any(fits(made[0], figure) for figure in seen.figures)
-
-
-def _unchanged_error(edit: Edit, image: Image) -> float:
-    """Measure the mean absolute error, in 8-bit levels, where source and target are alike; nan if nowhere."""
-    source, target = draw(edit.source).astype(float), draw(edit.target).astype(float)
-    alike = (source == target).all(-1)
-    return float(np.abs(image - source)[alike].mean()) if alike.any() else float("nan")
 
 
 def sample_edit_cases(seed: int, per_op: int, split: Split) -> list[tuple[Edit, Sentence]]:

@@ -11,8 +11,9 @@ import PIL.ImageDraw
 from diffusers import StableDiffusionInstructPix2PixPipeline
 
 from scripts.nano.drawing import Image, blank_image, draw
+from scripts.nano.referee import judge_edit, judge_sentence
 from scripts.nano.sampling import load_pipeline, sample_images
-from scripts.nano.score import EDIT, GENERATE, judge_edit, judge_sentence, sample_edit_cases, sample_prompts
+from scripts.nano.score import EDIT, GENERATE, sample_edit_cases, sample_prompts
 
 ZOOM, COLUMNS, CAPTION = 2, 6, 44
 Cell = tuple[list[Image], str, bool]

@@ -77,9 +77,15 @@ def test_its_scores_count_its_own_parameters() -> None:
     assert stored()["parameters"] == counted
 
 
-def test_it_draws_what_prompts_say() -> None:
-    assert score_prompts(pipeline(), small_plan(), 1)["right"]["share"] >= 0.75
+def claimed(part: str) -> float:
+    """Allow a small sample to fall short of the card by chance."""
+    share: float = stored()["scores"][part]["right"]["share"]
+    return share - 0.3
 
 
-def test_it_edits_as_told() -> None:
-    assert score_edits(pipeline(), small_plan())["right"]["share"] >= 0.6
+def test_it_draws_about_as_well_as_its_card_claims() -> None:
+    assert score_prompts(pipeline(), small_plan(), 1)["right"]["share"] >= claimed("generate_one_figure")
+
+
+def test_it_edits_about_as_well_as_its_card_claims() -> None:
+    assert score_edits(pipeline(), small_plan())["right"]["share"] >= claimed("edit")

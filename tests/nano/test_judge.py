@@ -16,6 +16,7 @@ from scripts.nano.drawing import Image, blank_image, draw
 from scripts.nano.edits import EDIT_OPS, sample_edit
 from scripts.nano.judge import Finding, compare, look, mention_all
 from scripts.nano.language import Mention, describe_edit
+from scripts.nano.referee import judge_edit
 from scripts.nano.scenes import COLOURS, Figure, Scene, arrange, random_scene
 
 RED_STAR = Figure(shape="star", colour="red", size="large", place="top left")
@@ -105,9 +106,6 @@ def test_the_blank_image_has_no_known_background() -> None:
 
 
 def test_an_instruction_is_met_by_its_own_target_only() -> None:
-    pytest.importorskip("diffusers")
-    from scripts.nano.score import judge_edit
-
     rng = Random(1)
     for index in range(60):
         edit = sample_edit(rng, EDIT_OPS[index % len(EDIT_OPS)], "held_out")

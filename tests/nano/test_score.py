@@ -7,11 +7,11 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("diffusers")
 
-from scripts.nano.drawing import draw  # noqa: E402
-from scripts.nano.judge import Finding  # noqa: E402
-from scripts.nano.scenes import split_of  # noqa: E402
-from scripts.nano.score import (  # noqa: E402
-    judge_sentence,
+from scripts.nano.drawing import draw
+from scripts.nano.judge import Finding
+from scripts.nano.referee import judge_sentence
+from scripts.nano.scenes import split_of
+from scripts.nano.score import (
     rate,
     rate_findings,
     sample_edit_cases,

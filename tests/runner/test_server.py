@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from profiler import codec
 from profiler.bundle_files import sha256_of
-from profiler.clock import FakeClock
+from profiler.clock import Deadline, FakeClock, RealClock
 from profiler.devices.link import Link, connect
 from profiler.errors import ProtocolError
 from profiler.journal import JOURNAL_FILE, read_journal
@@ -41,14 +41,17 @@ class RunnerInside:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.port = self.listener.getsockname()[1]
         self._threads = [
-            threading.Thread(target=serve, args=(self.listener, self.office), kwargs={"idle_timeout_s": 0.2}),
-            threading.Thread(target=self._work),
+            threading.Thread(
+                target=serve, args=(self.listener, self.office), kwargs={"idle_timeout_s": 0.2}, daemon=True
+            ),
+            threading.Thread(target=self._work, daemon=True),
         ]
         for thread in self._threads:
             thread.start()
 
     def link(self) -> Link:
-        link = connect(self.port, lambda: True)
+        limit = Deadline(20, RealClock())  # a test that fails must not wait for ever
+        link = connect(self.port, lambda: not limit.passed())
         link.hello(TOKEN)
         return link
 

@@ -17,7 +17,7 @@ from profiler.journal import JOURNAL_FILE, Journal, read_journal
 from profiler.quantities import NS_PER_S
 from profiler.records.event import AnyEvent, Artifact, Begin, Idle, IterationDone, LoadDone, Stop
 from profiler.records.job import InputFile, Job, Measurement
-from profiler.runner.engines.engine import Engine
+from profiler.runner.engines.engine import Engine, EngineFailure
 from profiler.runner.engines.onnxruntime_engine import OnnxRuntimeEngine
 from profiler.runner.work import Work
 from tests.runner.fake_engine import FakeEngine
@@ -160,12 +160,22 @@ def test_a_file_that_is_no_graph_fails_in_its_load(tmp_path: Path) -> None:
     assert (stop.stage, stop.component) == ("load", "decoder")
 
 
-def test_the_component_that_fails_is_named_though_its_stage_is_anothers(small_bundle: Path, tmp_path: Path) -> None:
+def test_a_load_that_fails_names_its_component_and_the_runtimes_reason(small_bundle: Path, tmp_path: Path) -> None:
     job = make_small_job(small_bundle, tmp_path)
     events = do(job, tmp_path, lambda clock: FakeEngine(clock, broken={"guide_step": "out_of_memory"}))
     stop = stop_of(events)
     assert stop.reason == "out_of_memory: guide_step: as the test wants it"
     assert (stop.outcome, stop.stage, stop.component) == ("failed", "load", "guide_step")
+
+
+def test_of_several_components_in_a_stage_the_one_that_fails_is_named(small_bundle: Path, tmp_path: Path) -> None:
+    def fail(feeds: Mapping[str, Any]) -> list[Any]:
+        raise EngineFailure("inference_failed", "guide_step", "no")
+
+    job = make_small_job(small_bundle, tmp_path)
+    stop = stop_of(do(job, tmp_path, lambda clock: FakeEngine(clock, answers={"guide_step": fail})))
+    assert (stop.outcome, stop.reason) == ("failed", "inference_failed: guide_step: no")
+    assert (stop.stage, stop.component) == ("denoiser", "guide_step")
 
 
 def test_memory_that_runs_out_outside_of_the_runtime_is_the_models_failure(small_bundle: Path, tmp_path: Path) -> None:
