@@ -210,14 +210,14 @@ def _process_ending(process: Journalled, ending: Ending | None) -> Ending:
 
 
 def _session_ending(records: Sequence[ProcessRecord], expected: int, ending: Ending | None) -> Ending:
-    """Let a failure that a journal or an exit code shows count before what the host saw of it."""
+    """Let what the journals and exit codes show count before what the host saw of it."""
+    if len(records) == expected and all(record.outcome == "completed" for record in records):
+        return Ending("completed", None, None, None)
     ends = [Ending(r.outcome, r.reason, r.stage, r.component) for r in records if r.outcome != "completed"]
     failed = [end for end in ends if end.outcome == "failed"]
     if failed or ending or ends:
         return next(iter([*failed, *([ending] if ending else []), *ends]))
-    if len(records) < expected:
-        return Ending("interrupted", f"the host went away after {len(records)} of {expected} processes", None, None)
-    return Ending("completed", None, None, None)
+    return Ending("interrupted", f"the host went away after {len(records)} of {expected} processes", None, None)
 
 
 def _of(process: Journalled, kind: type) -> list:  # type: ignore[type-arg]

@@ -14,7 +14,7 @@ from profiler.bundle_files import MANIFEST, inside
 from profiler.clock import Clock
 from profiler.collecting import LAUNCH_FILE, SOURCE_IMAGE, Ending, collect, has_journal, process_folder
 from profiler.devices.device import Device, Runner
-from profiler.errors import DeviceError, InputError, ProtocolError
+from profiler.errors import DeviceError, InvalidRecord, MissingSource, ProtocolError, UnknownName
 from profiler.inputs import JobInputs, write_inputs
 from profiler.records.bundle import Bundle
 from profiler.records.event import AnyEvent
@@ -95,13 +95,14 @@ def measure(order: Order, device: Device, store: Store, clock: Clock, report: Re
 def collect_abandoned(store: Store, device_for: Callable[[str], Device], clock: Clock) -> Iterator[Run | SetAside]:
     """Collect or close every session whose host died, and end the runners they left behind.
 
-    A session that cannot be read is set aside whole, so that it neither is lost nor stands in the way.
+    A session that cannot be read is set aside whole, so that it neither is lost nor stands in the way. Raises
+    InputError where the store cannot be written; the session then waits.
     """
     for session in store.abandoned_sessions():
         try:
             profile = store.read_session(session).unit.profile
             run = _finish(store, session, device_for(profile), clock, None)
-        except InputError as error:
+        except (InvalidRecord, MissingSource, UnknownName) as error:
             yield SetAside(store.set_aside(session), str(error))
             continue
         if run is not None:

@@ -107,9 +107,15 @@ def test_a_failure_in_the_journal_counts_before_what_the_host_saw(store: Store) 
 
 
 def test_what_the_host_saw_counts_where_the_journals_show_no_failure(store: Store) -> None:
-    run = collected(store, GOOD, ending=Ending("interrupted", "stopped by the user", None, None))
+    cut = until(Begin, 8)(GOOD)
+    run = collected(store, GOOD, cut, ending=Ending("interrupted", "stopped by the user", None, None))
     assert (run.outcome, run.reason) == ("interrupted", "stopped by the user")
     assert run.processes[0].outcome == "completed"
+
+
+def test_a_session_whose_journals_are_all_complete_is_completed_whatever_the_host_saw_after(store: Store) -> None:
+    run = collected(store, GOOD, ending=Ending("aborted", "the runner closed the connection", None, None))
+    assert (run.outcome, run.reason) == ("completed", None)
 
 
 def test_processes_that_never_started_make_a_run_interrupted(store: Store) -> None:

@@ -135,30 +135,33 @@ def serve(listener: socket.socket, office: Office, *, idle_timeout_s: float) -> 
                 office.released.set()
             continue
         with connection:
-            _converse(connection, office)
-        if office.job is None:
+            was_host = _converse(connection, office)
+        if was_host and office.job is None:
             office.released.set()
-        elif not office.released.is_set():
+        elif office.job is not None and not office.released.is_set():
             office.host_went()
 
 
-def _converse(connection: socket.socket, office: Office) -> None:
-    line = Line(connection)
+def _converse(connection: socket.socket, office: Office) -> bool:
+    """Serve one connection to its end; tell whether it was the host's, and no stranger's."""
+    line, was_host = Line(connection), False
     try:
         connection.settimeout(_HELLO_TIMEOUT_S)
-        if not _greet(line, office):
-            return
+        was_host = _greet(line, office)
+        if not was_host:
+            return False
         connection.settimeout(None)
         office.host_came()
         while (request := line.read()) is not None:
             _answer(request, line, office)
             if isinstance(request, Bye):
-                return
+                break
     except InvalidRecord as error:
         refusal = Refused(code="request", reason=str(error))
         _try(lambda: line.send(refusal))
     except OSError:
         pass  # the host is gone; the disconnect rule takes over
+    return was_host
 
 
 def _greet(line: Line, office: Office) -> bool:

@@ -9,7 +9,6 @@ import torch
 from diffusers import UNet2DConditionModel
 from diffusers.models.attention_processor import AttnProcessor
 from torch import Tensor, nn
-from torch.nn import functional
 from transformers import CLIPTextModel, CLIPTokenizer
 
 from scripts.nano.language import Sentence, describe_edit, describe_scene
@@ -23,16 +22,16 @@ READING_WEIGHT = 0.02
 DROP_TEXT, DROP_BOTH, DROP_IMAGE = 0.10, 0.05, 0.02
 TEXT_SLOWS_AT, TEXT_RATE, TEXT_STOPS_AT = 750, 0.2, 3500
 UNIFORM_TIME_SHARE = 0.15
-HIGH_NOISE_FROM, HIGH_NOISE_MEAN = 2250, 1.5
+# From step, mean in logits. A figure fills few cells with large values, which shine through much noise: its place and
+# colour are decided between 0.8 and 1, where mean 0 hardly ever falls; its shape, in small values, further down.
+TIME_MEANS = ((0, 0.0), (2250, 1.5), (5500, 0.8))
+# From here on half of the error counts as it would show in pixels, where shape weighs far more than in latents.
+METRIC_FROM = 5500
 
 
 def time_mean_at(step: int) -> float:
-    """Give the noise levels' mean in logits: first all levels alike, then mostly the high ones.
-
-    A figure fills few cells with large values, which shine through much noise; so shape and colour are decided between
-    0.8 and 1, where logit-normal levels of mean 0 hardly ever fall.
-    """
-    return 0.0 if step < HIGH_NOISE_FROM else HIGH_NOISE_MEAN
+    """Give the noise levels' mean in logits at a step."""
+    return [mean for start, mean in TIME_MEANS if step >= start][-1]
 
 
 def sample_times(count: int, generator: torch.Generator, mean: float) -> Tensor:
@@ -66,9 +65,11 @@ class DiffusionStage:
         reader: Reader,
         unet: UNet2DConditionModel,
         pool: Pool,
+        metric: Tensor,
         settings: Settings,
     ) -> None:
         self.settings = settings
+        self.metric = (metric + torch.eye(len(metric))) / 2
         # On CPU in bfloat16 the fused attention's backward takes a third of a step; written out, almost nothing.
         unet.set_attn_processor(AttnProcessor())
         encoder.set_attn_implementation("eager")
@@ -104,10 +105,17 @@ class DiffusionStage:
         states, reading, read = self._read(sentences, texts, step)
         with torch.autocast("cpu", torch.bfloat16):
             velocity = self.unet(torch.cat([noised, sources], 1), times * 1000, encoder_hidden_states=states).sample
-        errors = functional.mse_loss(velocity.float(), noise - targets, reduction="none").mean((1, 2, 3))
+        errors = self._errors(velocity.float() - (noise - targets), step)
         half = self.settings.batch // 2
         figures = {"generate": errors[:half].mean().item(), "edit": errors[half:].mean().item(), **read}
         return errors.mean() + READING_WEIGHT * reading, figures
+
+    def _errors(self, difference: Tensor, step: int) -> Tensor:
+        """Compute each sample's squared error; a weighting of it, being positive, has the same optimum."""
+        if step < METRIC_FROM:
+            return difference.square().mean((1, 2, 3))
+        weighted = torch.einsum("ij,njhw->nihw", self.metric, difference)
+        return (difference * weighted).mean((1, 2, 3))
 
     def _read(self, sentences: list[Sentence], texts: list[str], step: int) -> tuple[Tensor, Tensor, dict[str, float]]:
         """Encode the texts and, as long as the encoder learns, compute the loss of reading those not dropped."""

@@ -28,6 +28,7 @@ class Settings:
     seed: int = 0
     warmup_steps: int = 100
     decay_share: float = 0.3
+    restart_at: int = 0
     ema_decay: float = 0.998
     checkpoint_every: int = 250
     log_every: int = 25
@@ -65,11 +66,12 @@ def draw_for(seed: int, name: str, step: int) -> Draw:
 
 
 def learning_rate_at(settings: Settings, step: int) -> float:
-    """Follow the warm-up, stay, decay schedule; its middle does not depend on when the run will end."""
-    decay_steps = max(1.0, settings.steps * settings.decay_share)
-    warm = min(1.0, (step + 1) / settings.warmup_steps)
-    cool = min(1.0, (settings.steps - step) / decay_steps)
-    return settings.learning_rate * min(warm, max(0.02, cool))
+    """Follow the warm-up, stay, decay schedule, twice if there is a restart; its middle does not depend on its end."""
+    restart = settings.restart_at
+    begin, end = (restart, settings.steps) if step >= restart else (0, restart)
+    warm = (step - begin + 1) / settings.warmup_steps
+    cool = (end - step) / max(1.0, (end - begin) * settings.decay_share)
+    return settings.learning_rate * min(1.0, warm, max(0.02, cool))
 
 
 def run_stage(stage: Stage, checkpoint: Path, on_checkpoint: Callable[[Progress], None] = lambda _: None) -> Progress:

@@ -85,6 +85,12 @@ def test_the_learning_rate_warms_up_stays_and_decays() -> None:
     assert rates == pytest.approx([0.01, 1.0, 1.0, 0.5, 0.02])
 
 
+def test_a_restarted_learning_rate_decays_twice() -> None:
+    settings = Settings(steps=3000, restart_at=1000, batch=1, learning_rate=1.0)
+    rates = [learning_rate_at(settings, step) for step in (500, 999, 1000, 2000, 2999)]
+    assert rates == pytest.approx([1.0, 0.02, 0.01, 1.0, 0.02])
+
+
 def test_noise_levels_lie_in_zero_to_one_and_reach_both_ends() -> None:
     times = sample_times(4000, torch.Generator().manual_seed(0), mean=0.0)
     assert 0 <= times.min() < 0.02

@@ -135,7 +135,9 @@ def hello(**fields: Any) -> bytes:
 
 
 def running_timers() -> list[threading.Timer]:
-    return [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+    """Return the timers that are neither over nor called off; one called off ends its thread a moment later."""
+    timers = [thread for thread in threading.enumerate() if isinstance(thread, threading.Timer)]
+    return [timer for timer in timers if not timer.finished.is_set()]
 
 
 def test_a_hello_with_the_token_is_answered_with_what_the_runner_is(host: RawHost) -> None:
@@ -306,6 +308,15 @@ def test_a_host_that_comes_back_in_time_finds_the_job_going_on(runner: RunnerIns
     assert isinstance(events[-1], Stop)
     assert events[-1].outcome == "completed"
     link.close()
+
+
+def test_a_stranger_who_knocks_first_does_not_send_the_runner_away(runner: RunnerInside) -> None:
+    stranger = RawHost(runner.port)
+    stranger.say(hello(token="guessed"))
+    assert stranger.hears()["code"] == "token"
+    assert stranger.hears_nothing_more()
+    stranger.close()
+    runner.link().close()
 
 
 def test_a_stranger_who_knocks_while_the_host_is_away_changes_nothing(runner: RunnerInside, job: Job) -> None:
