@@ -37,7 +37,8 @@ nano-bundle: $(VENV)/export.done ## Export the shipped nano bundle again
 	$(BIN)/python -m scripts.renew_nano_bundle
 
 nano-train: $(VENV)/export.done ## Train nano again from its seed
-	$(BIN)/python -m scripts.nano.train
+	$(BIN)/python -m scripts.nano.train all --work build/nano
+	$(BIN)/python -m scripts.nano.score
 
 schemas: $(VENV)/dev.done ## Write the JSON Schemas and examples in protocol/ again
 	$(BIN)/python -m scripts.write_schemas

@@ -78,6 +78,15 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _refuse_options_before(context: typer.Context) -> None:
+    """Refuse options of the main job in front of a command, which would take no notice of them."""
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            option = "--" + {"as_json": "json"}.get(name, name).replace("_", "-")
+            raise typer.BadParameter(f"{option} stands before '{context.invoked_subcommand}'; options come after it.")
+
+
 @app.callback(invoke_without_command=True)
 def profile(
     context: typer.Context,
@@ -161,6 +170,7 @@ def profile(
     [bold]profile --device local --model nano[/bold]  is a first run that needs nothing else.
     """
     if context.invoked_subcommand is not None:
+        _refuse_options_before(context)
         return 0
     if device is None and model is None:
         print(context.get_help())

@@ -19,7 +19,6 @@ LATENT_NOISE = 0.05
 FIGURE_WEIGHT = 4.0
 MOMENT_WEIGHT = 0.02
 NORMALISE_SHARE = 0.75
-METRIC_STEP = 0.1
 
 
 def to_tensor(images: list[Image]) -> Tensor:
@@ -122,19 +121,3 @@ class DecoderStage:
         with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
             latents = self.autoencoder.encode(images).latents.float()
         return _reconstruction_loss(self.autoencoder, latents, images, draw), {}
-
-
-@torch.no_grad()
-def pixel_metric(autoencoder: AutoencoderTiny, latents: Tensor, seed: int) -> Tensor:
-    """Measure how errors of latent channels show in pixels: a [12, 12] matrix whose trace is 12.
-
-    Signs are random per cell, so that on average neighbouring cells' errors do not add up.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    signs = torch.randint(0, 2, latents[:, 0].shape, generator=generator) * 2.0 - 1
-    steps = METRIC_STEP * torch.eye(latents.shape[1])[:, None, :, None, None] * signs[:, None]
-    changes = torch.stack(
-        [autoencoder.decode(latents + s).sample - autoencoder.decode(latents - s).sample for s in steps]
-    )
-    metric = changes.flatten(1) @ changes.flatten(1).T
-    return metric * len(metric) / metric.trace()

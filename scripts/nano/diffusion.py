@@ -25,8 +25,6 @@ UNIFORM_TIME_SHARE = 0.15
 # From step, mean in logits. A figure fills few cells with large values, which shine through much noise: its place and
 # colour are decided between 0.8 and 1, where mean 0 hardly ever falls; its shape, in small values, further down.
 TIME_MEANS = ((0, 0.0), (2250, 1.5), (5500, 0.8))
-# From here on half of the error counts as it would show in pixels, where shape weighs far more than in latents.
-METRIC_FROM = 5500
 
 
 def time_mean_at(step: int) -> float:
@@ -65,11 +63,9 @@ class DiffusionStage:
         reader: Reader,
         unet: UNet2DConditionModel,
         pool: Pool,
-        metric: Tensor,
         settings: Settings,
     ) -> None:
         self.settings = settings
-        self.metric = (metric + torch.eye(len(metric))) / 2
         # On CPU in bfloat16 the fused attention's backward takes a third of a step; written out, almost nothing.
         unet.set_attn_processor(AttnProcessor())
         encoder.set_attn_implementation("eager")
@@ -105,17 +101,10 @@ class DiffusionStage:
         states, reading, read = self._read(sentences, texts, step)
         with torch.autocast("cpu", torch.bfloat16):
             velocity = self.unet(torch.cat([noised, sources], 1), times * 1000, encoder_hidden_states=states).sample
-        errors = self._errors(velocity.float() - (noise - targets), step)
+        errors = (velocity.float() - (noise - targets)).square().mean((1, 2, 3))
         half = self.settings.batch // 2
         figures = {"generate": errors[:half].mean().item(), "edit": errors[half:].mean().item(), **read}
         return errors.mean() + READING_WEIGHT * reading, figures
-
-    def _errors(self, difference: Tensor, step: int) -> Tensor:
-        """Compute each sample's squared error; a weighting of it, being positive, has the same optimum."""
-        if step < METRIC_FROM:
-            return difference.square().mean((1, 2, 3))
-        weighted = torch.einsum("ij,njhw->nihw", self.metric, difference)
-        return (difference * weighted).mean((1, 2, 3))
 
     def _read(self, sentences: list[Sentence], texts: list[str], step: int) -> tuple[Tensor, Tensor, dict[str, float]]:
         """Encode the texts and, as long as the encoder learns, compute the loss of reading those not dropped."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import torch
 
-from scripts.nano.autoencoder import AutoencoderStage, DecoderStage, pixel_metric
+from scripts.nano.autoencoder import AutoencoderStage, DecoderStage
 from scripts.nano.checkpoint import load_modules
 from scripts.nano.diffusion import DiffusionStage
 from scripts.nano.export import assemble_pipeline, export_pipeline
@@ -22,9 +22,8 @@ from scripts.nano.tokens import build_tokenizer
 AUTOENCODER = Settings(steps=3500, batch=16, learning_rate=1.2e-3)
 DECODER = Settings(steps=1000, batch=16, learning_rate=6e-4)
 TEXT = Settings(steps=2500, batch=64, learning_rate=1e-3)
-DIFFUSION = Settings(steps=9500, restart_at=5500, batch=32, learning_rate=7e-4, ema_decay=0.999, checkpoint_every=250)
+DIFFUSION = Settings(steps=11500, restart_at=5500, batch=32, learning_rate=7e-4, ema_decay=0.999, checkpoint_every=250)
 POOL_SCENES, POOL_EDITS = 24_000, 36_000
-METRIC_SCENES = 64
 FOLDER = Path("exporters/models/nano")
 
 
@@ -58,9 +57,7 @@ def train_diffusion(work: Path, settings: Settings, scene_count: int, edit_count
     load_modules(work / "autoencoder.safetensors", {"autoencoder": autoencoder})
     load_modules(work / "text.safetensors", {"text_encoder": encoder, "reader": reader})
     pool = load_pool(work / "pool.safetensors", autoencoder.eval(), settings.seed, scene_count, edit_count)
-    load_modules(work / "decoder.safetensors", {"ema_decoder": autoencoder.decoder})
-    metric = pixel_metric(autoencoder, pool.scene_latents[:METRIC_SCENES].float(), settings.seed)
-    stage = DiffusionStage(tokenizer, encoder, reader, unet, pool, metric, settings)
+    stage = DiffusionStage(tokenizer, encoder, reader, unet, pool, settings)
     run_stage(stage, work / "diffusion.safetensors")
 
 

@@ -37,13 +37,15 @@ sys.exit(code)
         (["--seed", "1" * 30], "--seed"),
         (["--task", "paint"], "--task"),
         (["show"], "Missing argument"),
+        (["--json", "models"], "--json stands before 'models'"),
+        (["--model", "nano", "runs"], "--model stands before 'runs'"),
         (["export"], "--model"),
     ],
 )
 def test_what_cannot_be_used_is_the_users_to_fix(
     arguments: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    where = [] if arguments[0] in ("dance", "export") else ["--store", str(tmp_path / "s")]
+    where = [] if arguments[-1] in ("dance", "export", "models", "runs") else ["--store", str(tmp_path / "s")]
     assert main([*arguments, *where]) == 2
     printed = capsys.readouterr()
     assert words in printed.err
