@@ -43,10 +43,12 @@ def _edit_row(name: str, rates: Json) -> str:
 
 
 def _call(sampling: Json) -> str:
-    return (
-        f"num_inference_steps={sampling['steps']}, guidance_scale={sampling['text_guidance']}, "
-        f"image_guidance_scale={sampling['image_guidance']}"
-    )
+    names = {
+        "num_inference_steps": "steps",
+        "guidance_scale": "text_guidance",
+        "image_guidance_scale": "image_guidance",
+    }
+    return ", ".join(f'"{argument}": {sampling[name]}' for argument, name in names.items())
 
 
 def _parameter_rows(parameters: Json) -> list[str]:
@@ -72,6 +74,7 @@ def render_card(result: Json, size_bytes: int, vocabulary: int) -> str:
         parameter_rows="\n".join(_parameter_rows(result["parameters"])),
         generate_call=_call(plan["generate"]),
         edit_call=_call(plan["edit"]),
+        flow_shift=result["flow_shift"],
         seed=plan["seed"],
         steps=plan["generate"]["steps"],
         text_guidance=plan["generate"]["text_guidance"],

@@ -159,6 +159,7 @@ def score(folder: Path, plan: Plan) -> Json:
         "scores": scores,
         "parameters": {name: count_parameters(getattr(pipeline, name)) for name in ("text_encoder", "unet", "vae")},
         "vocabulary": len(pipeline.tokenizer),
+        "flow_shift": pipeline.scheduler.config.flow_shift,
         "versions": {"torch": torch.__version__, "diffusers": diffusers.__version__},
     }
 
