@@ -30,7 +30,7 @@ from profiler.runner.interpreter import plan_constants
 from profiler.stats import RESAMPLES, SEED, Interval, paired_ratio
 
 NANO = Path(__file__).parent.parent / "exporters" / "bundles" / "nano"
-_IMAGES, _IMAGES_LARGE, _WARMUPS = 200, 60, 3
+_IMAGES, _IMAGES_LARGE, _WARMUPS = 600, 150, 3
 _REST_S = 0.02  # lets the thread pools of the last turn stop spinning and the samplers take their first reading
 
 Times = npt.NDArray[np.float64]
