@@ -38,7 +38,7 @@ nano-bundle: $(VENV)/export.done ## Export the shipped nano bundle again
 
 nano-train: $(VENV)/export.done ## Train nano again from its seed
 	$(BIN)/python -m scripts.nano.train all --work build/nano
-	$(BIN)/python -m scripts.nano.score
+	$(BIN)/python -m scripts.nano.score --work build/nano
 
 schemas: $(VENV)/dev.done ## Write the JSON Schemas and examples in protocol/ again
 	$(BIN)/python -m scripts.write_schemas

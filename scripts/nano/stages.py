@@ -28,7 +28,7 @@ class Settings:
     seed: int = 0
     warmup_steps: int = 100
     decay_share: float = 0.3
-    restart_at: int = 0
+    restarts: tuple[int, ...] = ()
     ema_decay: float = 0.998
     checkpoint_every: int = 250
     log_every: int = 25
@@ -66,9 +66,9 @@ def draw_for(seed: int, name: str, step: int) -> Draw:
 
 
 def learning_rate_at(settings: Settings, step: int) -> float:
-    """Follow the warm-up, stay, decay schedule, twice if there is a restart; its middle does not depend on its end."""
-    restart = settings.restart_at
-    begin, end = (restart, settings.steps) if step >= restart else (0, restart)
+    """Follow the warm-up, stay, decay schedule, once more after each restart; no cycle's middle depends on its end."""
+    begin = max(start for start in (0, *settings.restarts) if step >= start)
+    end = min(stop for stop in (*settings.restarts, settings.steps) if step < stop)
     warm = (step - begin + 1) / settings.warmup_steps
     cool = (end - step) / max(1.0, (end - begin) * settings.decay_share)
     return settings.learning_rate * min(1.0, warm, max(0.02, cool))

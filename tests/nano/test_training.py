@@ -86,7 +86,7 @@ def test_the_learning_rate_warms_up_stays_and_decays() -> None:
 
 
 def test_a_restarted_learning_rate_decays_twice() -> None:
-    settings = Settings(steps=3000, restart_at=1000, batch=1, learning_rate=1.0)
+    settings = Settings(steps=3000, restarts=(1000,), batch=1, learning_rate=1.0)
     rates = [learning_rate_at(settings, step) for step in (500, 999, 1000, 2000, 2999)]
     assert rates == pytest.approx([1.0, 0.02, 0.01, 1.0, 0.02])
 
