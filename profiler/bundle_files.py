@@ -84,6 +84,17 @@ def _task(bundle: Bundle, task: Task) -> TaskPlan:
     return bundle.tasks[task]
 
 
+def check_names(folder: Path, bundle: Bundle) -> None:
+    """Make sure that the manifest lists every file it uses: one without a hash could be any. Raises InvalidRecord."""
+    used = {bundle.prompt_encoding.tokenizer}
+    used |= {path for component in bundle.components.values() for path in component.files}
+    used |= {path for task in bundle.tasks.values() for path in (task.plan, task.schedules, task.defaults.path)}
+    unlisted = sorted(used - {entry.path for entry in bundle.files})
+    if unlisted or not bundle.tasks:
+        what = f"uses {unlisted[0]!r}, but lists no such file" if unlisted else "has no task"
+        raise InvalidRecord(f"{folder / MANIFEST} {what}", hint="Export the bundle again.")
+
+
 def check_files(folder: Path, bundle: Bundle, receipts: Path | None = None) -> None:
     """Compare every file with the manifest. Raises InvalidRecord at the first that differs.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import stat
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -58,6 +59,8 @@ def content_sha256(record: Any) -> str:
 
 def _bytes_of(path: Path) -> bytes:
     try:
+        if not (stat.S_ISREG(mode := path.stat().st_mode) or stat.S_ISDIR(mode)):
+            raise MissingSource(f"cannot read {path}: not a plain file")  # a pipe would be waited for without end
         return path.read_bytes()
     except OSError as error:
         raise MissingSource(f"cannot read {path}: {error.strerror}") from error

@@ -116,7 +116,8 @@ def _temperature(processes: Sequence[Journalled]) -> dict[str, Any]:
 
 
 def _launches(folder: Path) -> list[Launch]:
-    numbers = sorted(int(path.stem.split("-")[1]) for path in folder.glob(LAUNCH_FILE.format("*")))
+    names = [path.stem.removeprefix("launch-") for path in folder.glob(LAUNCH_FILE.format("*"))]
+    numbers = sorted(int(name) for name in names if name.isdecimal())
     return [codec.read(folder / LAUNCH_FILE.format(number), Launch) for number in numbers]
 
 
@@ -137,7 +138,7 @@ def _keep_files(process: Journalled, building: Path) -> list[ImageFile]:
 
 def _keep_image(event: Artifact, folder: Path, building: Path) -> ImageFile:
     source = folder / event.path
-    if sha256_of(source) != event.sha256:
+    if not source.is_file() or sha256_of(source) != event.sha256:
         raise InvalidRecord(f"{source} is not the image that the runner announced")
     with PillowImage.open(source) as image:
         name = f"output-{event.sha256[:8]}.png"

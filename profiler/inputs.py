@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import io
+import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageOps
+from safetensors import SafetensorError
 from safetensors.numpy import load_file, save
 
 from profiler.bundle_files import inside, load_plan, load_schedules, sync_file
-from profiler.errors import InputError, MissingSource
+from profiler.errors import InputError, InvalidRecord, MissingSource
 from profiler.plan_rules import check_plan
 from profiler.records.bundle import Bundle
 from profiler.records.job import InputFile
@@ -26,7 +28,7 @@ Tensors = dict[str, npt.NDArray[Any]]
 
 
 class JobInputs(NamedTuple):
-    """Tensors as bytes of a safetensors file, and what they were made from."""
+    """Tensors as bytes of a safetensors file, and what they were made from; `notes` is what a user should hear."""
 
     data: bytes
     sha256: str
@@ -35,6 +37,7 @@ class JobInputs(NamedTuple):
     seed: int
     source_image: str | None
     source_png: bytes | None
+    notes: tuple[str, ...] = ()
 
 
 class Wishes(NamedTuple):
@@ -53,7 +56,15 @@ def plan_for(folder: Path, bundle: Bundle, task: Task, steps: int | None) -> Pla
     Raises InputError where the bundle has no schedule for it, InvalidRecord where the plan is broken.
     """
     plan = _at_steps(folder, bundle, load_plan(folder, bundle, task), steps)
-    check_plan(plan, bundle.components, file_constants(plan, folder))
+    if plan.task != task:
+        raise InvalidRecord(f"{folder}: the plan for {task!r} says that it is for {plan.task!r}")
+    if plan.constants_file is not None and plan.constants_file not in {entry.path for entry in bundle.files}:
+        raise InvalidRecord(f"{folder}: the plan uses {plan.constants_file!r}, which the manifest does not list")
+    try:
+        constants = file_constants(plan, folder)
+    except (SafetensorError, OSError) as error:
+        raise InvalidRecord(f"{folder / str(plan.constants_file)} is no safetensors file: {error}") from error
+    check_plan(plan, bundle.components, constants)
     return plan
 
 
@@ -77,13 +88,15 @@ def _at_steps(folder: Path, bundle: Bundle, plan: Plan, steps: int | None) -> Pl
 def job_inputs(folder: Path, bundle: Bundle, plan: Plan, wishes: Wishes) -> JobInputs:
     """Make a plan's inputs: the bundle's default set, changed where the user wished. Raises InputError."""
     defaults = bundle.tasks[plan.task].defaults
-    tensors: Tensors = load_file(str(inside(folder, defaults.path)))
+    tensors = _default_tensors(inside(folder, defaults.path))
     ports = {port.name: port for port in plan.inputs}
     prompt = _text(wishes.prompt, defaults.prompt)
     negative = _text(wishes.negative_prompt, defaults.negative_prompt)
     seed = wishes.seed if wishes.seed is not None else defaults.seed
+    notes: list[str] = []
     if prompt != defaults.prompt or negative != defaults.negative_prompt:
-        tensors |= _token_ids(folder, bundle, prompt, negative)
+        ids, notes = _token_ids(folder, bundle, prompt, negative)
+        tensors |= ids
     if seed != defaults.seed or plan.steps != load_plan(folder, bundle, plan.task).steps:
         tensors |= noise_for(plan, seed)
     if wishes.image is not None:
@@ -100,6 +113,7 @@ def job_inputs(folder: Path, bundle: Bundle, plan: Plan, wishes: Wishes) -> JobI
         seed=seed,
         source_image=_source_name(tensors, wishes),
         source_png=_png(tensors["source_image"]) if "source_image" in tensors else None,
+        notes=tuple(notes),
     )
 
 
@@ -124,22 +138,50 @@ def read_image(path: Path, port: Port) -> npt.NDArray[np.float32]:
         raise MissingSource(f"no image at {path}")
     _, _, height, width = port.shape
     try:
-        with Image.open(path) as image:
+        with warnings.catch_warnings(), Image.open(path) as image:
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # beyond twice that size it is an error
+            picture = _eight_bit(ImageOps.exif_transpose(image))
             pixels = np.asarray(
-                image.convert("RGB").resize((width, height), Image.Resampling.LANCZOS), dtype=np.float32
+                picture.convert("RGB").resize((width, height), Image.Resampling.LANCZOS), dtype=np.float32
             )
-    except (UnidentifiedImageError, OSError, Image.DecompressionBombError) as error:
+    except Exception as error:
         raise InputError(f"{path} is not an image that can be read: {error}") from error
     return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None])
 
 
-def _token_ids(folder: Path, bundle: Bundle, prompt: str, negative: str) -> Tensors:
+def _eight_bit(image: Image.Image) -> Image.Image:
+    """Scale 16-bit grey, which `convert` would cut off at 255. Raises InputError where the range is unknown."""
+    if image.mode.startswith("I;16"):
+        return Image.fromarray((np.asarray(image) // 256).astype(np.uint8))
+    if image.mode in ("I", "F"):
+        raise InputError(f"its pixels are {image.mode}, without a known range; save it with 8 or 16 bits a channel")
+    return image
+
+
+def _default_tensors(path: Path) -> Tensors:
+    try:
+        return dict(load_file(str(path)))
+    except (SafetensorError, OSError) as error:
+        raise InvalidRecord(f"{path} is no safetensors file: {error}") from error
+
+
+def _token_ids(folder: Path, bundle: Bundle, prompt: str, negative: str) -> tuple[Tensors, list[str]]:
     from tokenizers import Tokenizer
 
     encoding = bundle.prompt_encoding
-    tokenizer = Tokenizer.from_file(str(inside(folder, encoding.tokenizer)))
+    path = inside(folder, encoding.tokenizer)
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:
+        raise InvalidRecord(f"{path} is no tokenizer: {error}") from error
     names = {"prompt_ids": prompt, "negative_ids": negative}
-    return {name: np.array([tokenizer.encode(text).ids], dtype=np.int32) for name, text in names.items()}
+    encoded = {name: tokenizer.encode(text) for name, text in names.items()}
+    notes = [
+        f"only the first {len(found.ids)} tokens of {names[name]!r} are used; the model takes no more"
+        for name, found in encoded.items()
+        if found.overflowing
+    ]
+    return {name: np.array([found.ids], dtype=np.int32) for name, found in encoded.items()}, notes
 
 
 def _checked(tensors: Tensors, port: Port) -> npt.NDArray[Any]:

@@ -14,7 +14,7 @@ from profiler.bundle_files import MANIFEST, inside
 from profiler.clock import Clock
 from profiler.collecting import LAUNCH_FILE, SOURCE_IMAGE, Ending, collect, has_journal, process_folder
 from profiler.devices.device import Device, Runner
-from profiler.errors import DeviceError, InvalidRecord, MissingSource, ProtocolError, UnknownName
+from profiler.errors import DeviceError, InputError, InvalidRecord, MissingSource, ProtocolError, UnknownName
 from profiler.inputs import JobInputs, write_inputs
 from profiler.records.bundle import Bundle
 from profiler.records.event import AnyEvent
@@ -84,6 +84,11 @@ def measure(order: Order, device: Device, store: Store, clock: Clock, report: Re
         if not has_journal(session.folder):
             store.close(session)
             raise
+    except OSError as error:
+        session.release() if has_journal(session.folder) else store.close(session)
+        raise InputError(
+            f"cannot write to the store {store.root}: {error.strerror or error}", hint="Name another: --store DIR"
+        ) from error
     except BaseException:
         # What was measured stays: without its owner the session is collected by the next command.
         session.release() if has_journal(session.folder) else store.close(session)

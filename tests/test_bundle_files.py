@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from profiler import codec
 from profiler.bundle_files import (
     MANIFEST,
     check_files,
+    check_names,
     describe,
     inside,
     load_manifest,
@@ -96,6 +98,22 @@ def test_a_hash_is_that_of_the_whole_file_however_long(tmp_path: Path) -> None:
 
 def test_a_folder_as_described_passes_the_check(folder: Path) -> None:
     check_files(folder, _bundle_of(folder))
+
+
+def test_a_file_that_is_used_but_not_listed_is_named(small_bundle: Path) -> None:
+    bundle = load_manifest(small_bundle)
+    check_names(small_bundle, bundle)
+    task = bundle.tasks["generate"]
+    weights = bundle.components["decoder"].files[0]
+    for path in (weights, task.plan, task.schedules, task.defaults.path, bundle.prompt_encoding.tokenizer):
+        rest = replace(bundle, files=tuple(entry for entry in bundle.files if entry.path != path))
+        with pytest.raises(InvalidRecord, match=f"uses '{path}', but lists no such file"):
+            check_names(small_bundle, rest)
+
+
+def test_a_bundle_without_a_task_is_refused(small_bundle: Path) -> None:
+    with pytest.raises(InvalidRecord, match="has no task"):
+        check_names(small_bundle, replace(load_manifest(small_bundle), tasks={}))
 
 
 @pytest.mark.parametrize("position", [0, 777, 2047])

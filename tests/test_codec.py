@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import os
 import pkgutil
 from pathlib import Path
 from typing import Any
@@ -204,3 +205,9 @@ def test_a_broken_toml_file_is_an_invalid_record(tmp_path: Path, text: bytes, me
     path.write_bytes(text)
     with pytest.raises(InvalidRecord, match=message):
         codec.read_toml(path, DeviceProfile)
+
+
+def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "run.json")
+    with pytest.raises(MissingSource, match="not a plain file"):
+        codec.read(tmp_path / "run.json", Run)

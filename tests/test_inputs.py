@@ -8,6 +8,7 @@ import numpy.typing as npt
 import pytest
 from msgspec.structs import replace
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 from safetensors.numpy import load, save_file
 
 from profiler import codec
@@ -70,6 +71,12 @@ def test_any_words_fit_the_prompts_length(small_bundle: Path, prompt: str) -> No
     inputs = inputs_of(small_bundle, prompt=prompt)
     assert inputs.prompt == prompt
     assert tensors_of(inputs)["prompt_ids"].shape == (1, 8)
+
+
+def test_a_prompt_that_is_cut_is_said_to_be(small_bundle: Path) -> None:
+    assert inputs_of(small_bundle, prompt="red").notes == ()
+    (note,) = inputs_of(small_bundle, prompt="red " * 500).notes
+    assert note.startswith("only the first ")
 
 
 def test_a_prompt_that_is_no_text_is_refused(small_bundle: Path) -> None:
@@ -199,6 +206,56 @@ def test_a_picture_cut_short_is_named(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:300])
     with pytest.raises(InputError, match="is not an image that can be read"):
         read_image(path, port("source_image", 1, 3, SIDE, SIDE))
+
+
+def test_a_picture_that_was_taken_on_its_side_is_turned_upright(tmp_path: Path) -> None:
+    picture = Image.new("RGB", (40, 20))
+    picture.paste((255, 255, 255), (0, 0, 20, 20))
+    exif = picture.getexif()
+    exif[0x0112] = 6  # the top row is the right side
+    picture.save(tmp_path / "picture.png", exif=exif)
+    source = read_image(tmp_path / "picture.png", port("source_image", 1, 3, 8, 8))
+    assert (source[0, 0, :3] > 200).all()
+    assert (source[0, 0, -3:] < 50).all()
+
+
+def test_sixteen_bits_of_grey_keep_their_shades(tmp_path: Path) -> None:
+    Image.fromarray(np.full((8, 8), 40_000, np.uint16)).save(tmp_path / "picture.png")
+    source = read_image(tmp_path / "picture.png", port("source_image", 1, 3, 8, 8))
+    assert (source == 40_000 // 256).all()
+
+
+def test_numbers_without_a_known_range_are_refused(tmp_path: Path) -> None:
+    Image.fromarray(np.full((8, 8), 0.5, np.float32)).save(tmp_path / "picture.tiff")
+    with pytest.raises(InputError, match="without a known range"):
+        read_image(tmp_path / "picture.tiff", port("source_image", 1, 3, 8, 8))
+
+
+def test_a_picture_with_a_text_too_large_to_unpack_is_named(tmp_path: Path) -> None:
+    about = PngInfo()
+    about.add_text("comment", "a" * 5_000_000, zip=True)
+    Image.new("RGB", (8, 8)).save(tmp_path / "picture.png", pnginfo=about)
+    with pytest.raises(InputError, match="is not an image that can be read"):
+        read_image(tmp_path / "picture.png", port("source_image", 1, 3, 8, 8))
+
+
+def test_a_plan_for_another_task_is_refused(tmp_path: Path) -> None:
+    folder = build_small_bundle(tmp_path / "bundle")
+    bundle = load_manifest(folder)
+    tasks = {**bundle.tasks, "generate": replace(bundle.tasks["generate"], plan=bundle.tasks["edit"].plan)}
+    with pytest.raises(InvalidRecord, match="says that it is for 'edit'"):
+        plan_for(folder, replace(bundle, tasks=tasks), "generate", None)
+
+
+def test_files_of_another_kind_are_named(tmp_path: Path) -> None:
+    folder = build_small_bundle(tmp_path / "bundle")
+    bundle = load_manifest(folder)
+    (folder / bundle.tasks["generate"].defaults.path).write_bytes(b"{}" * 50)
+    with pytest.raises(InvalidRecord, match="is no safetensors file"):
+        inputs_of(folder)
+    (folder / bundle.prompt_encoding.tokenizer).write_text("{}")
+    with pytest.raises(InvalidRecord, match="is no tokenizer"):
+        inputs_of(folder, task="edit", prompt="a blue square")
 
 
 def test_a_bundle_that_lacks_an_input_of_its_plan_says_which(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import os
 import signal
 from collections.abc import Callable
@@ -323,6 +324,21 @@ def test_a_session_that_cannot_be_read_is_set_aside_and_does_not_stand_in_the_wa
     assert aside.folder == store.root / "set-aside" / broken.run_id
     assert SESSION_FILE in aside.reason
     assert store.run_ids() == [good.run_id]
+
+
+def test_a_full_store_is_told_of_and_leaves_no_session(small_bundle: Path, store: Store) -> None:
+    full = OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(InputError, match=r"cannot write to the store .*: No space left on device"):
+        do(make_order(small_bundle), FakeDevice(fails_at=0, error=full), store)
+    assert open_sessions(store) == []
+
+
+def test_a_foreign_file_in_a_session_does_not_stand_in_the_way(store: Store) -> None:
+    session = make_session(store)
+    session.write("launch-x.json", b"{}")
+    add_process(session, make_launch(), GOOD)
+    session.release()
+    assert [type(each) for each in collect_abandoned(store, lambda name: FakeDevice(), RealClock())] == [Run]
 
 
 def test_size_counts_the_files_that_a_task_reaches_each_once(small_bundle: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -36,9 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _open_output() -> None:
-    """Make sure that there is a stdout, and that a sign it cannot show does not end the program."""
+    """Make sure that both streams are there, and that a sign stdout cannot show does not end the program."""
     if sys.stdout is None:  # started with stdout closed
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - lives as long as the process
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - lives as long as the process
     reconfigure = getattr(sys.stdout, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(errors="replace")
@@ -57,6 +60,9 @@ def _foreign(error: Exception) -> int:
         return int(getattr(error, "exit_code", 2))
     if type(error).__name__ == "Abort":  # typer's word for Ctrl-C
         return _stopped()
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+        print(f"profile: the disk that output or temporary files go to is full: {error}", file=sys.stderr)
+        return 2
     import traceback
 
     traceback.print_exception(error)

@@ -78,13 +78,17 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _typed(context: typer.Context) -> list[str]:
+    """Return the parameters that were typed, and not left at their defaults."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return [name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"]
+
+
 def _refuse_options_before(context: typer.Context) -> None:
     """Refuse options of the main job in front of a command, which would take no notice of them."""
-    for name in context.params:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            option = "--" + {"as_json": "json"}.get(name, name).replace("_", "-")
-            raise typer.BadParameter(f"{option} stands before '{context.invoked_subcommand}'; options come after it.")
+    for name in _typed(context):
+        option = "--" + {"as_json": "json"}.get(name, name).replace("_", "-")
+        raise typer.BadParameter(f"{option} stands before '{context.invoked_subcommand}'; options come after it.")
 
 
 @app.callback(invoke_without_command=True)
@@ -133,14 +137,21 @@ def profile(
         int, typer.Option(min=0, max=10_000, help="Image pairs that measure what sampling costs.", rich_help_panel=HOW)
     ] = 10,
     gap: Annotated[
-        float,
+        float | None,
         typer.Option(
-            min=0, max=3600, help="Seconds before each repetition, with --protocol spaced.", rich_help_panel=HOW
+            min=0,
+            max=3600,
+            help="Seconds before each repetition, with --protocol spaced.",
+            rich_help_panel=HOW,
+            show_default="2",
         ),
-    ] = 2.0,
+    ] = None,
     minutes: Annotated[
-        float, typer.Option(min=0.01, max=1440, help="Length of --protocol sustained.", rich_help_panel=HOW)
-    ] = 10.0,
+        float | None,
+        typer.Option(
+            min=0.01, max=1440, help="Length of --protocol sustained.", rich_help_panel=HOW, show_default="10"
+        ),
+    ] = None,
     threads: Annotated[
         int | None,
         typer.Option(
@@ -172,7 +183,7 @@ def profile(
     if context.invoked_subcommand is not None:
         _refuse_options_before(context)
         return 0
-    if device is None and model is None:
+    if not _typed(context):
         print(context.get_help())
         return 0
     from profiler.cli import measuring
@@ -180,8 +191,8 @@ def profile(
     wishes = measuring.Wishes(prompt, negative_prompt, seed, steps, image)
     how = measuring.How(protocol.value, repeats, warmups, cold_starts, observer_pairs, gap, minutes, threads)
     return measuring.profile(
-        device or "local",
-        model or "nano",
+        "local" if device is None else device,
+        "nano" if model is None else model,
         task.value if task else None,
         wishes,
         how,

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from profiler import __version__, catalog
 from profiler.bundle_files import check_files, load_manifest
-from profiler.cli.output import print_json, results
+from profiler.cli.output import print_json, print_result
 from profiler.cli.places import open_device, open_store
 from profiler.clock import RealClock
 from profiler.errors import MissingExtra, ProfilerError
@@ -43,7 +43,7 @@ def doctor(store: Path | None, *, as_json: bool) -> int:
         for finding in findings:
             print_json(finding)
     else:
-        results().print(_table(findings))
+        print_result(_table(findings))
     return 3 if any(finding.needed and finding.state == "missing" for finding in findings) else 0
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.table import Table
 
 from profiler.bundle_files import load_manifest, manifest_sha256
-from profiler.cli.output import notes, print_json, results
+from profiler.cli.output import notes, print_json, print_result
 from profiler.cli.progress import ExportProgress
 from profiler.exporting import export as export_bundle
 from profiler.quantities import format_bytes
@@ -24,9 +24,9 @@ def export(model: str, out: Path | None, load_policy: LoadPolicy, *, as_json: bo
     if as_json:
         print_json({"folder": str(folder), "made": made, "sha256": manifest_sha256(folder), "bundle": bundle})
     else:
-        results().print(_table(bundle))
+        print_result(_table(bundle))
         word = "exported to" if made else "already exported, in"
-        results().print(f"{word} {folder}", markup=False, soft_wrap=True)
+        print(f"{word} {folder}\nmeasure it: profile --model {folder}")
     return 0
 
 

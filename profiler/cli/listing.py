@@ -6,7 +6,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from profiler import catalog
-from profiler.cli.output import print_json, results
+from profiler.cli.output import print_json, print_result
 from profiler.cli.places import open_device
 from profiler.clock import RealClock
 from profiler.exporting import ready_bundle
@@ -25,7 +25,7 @@ def devices(*, as_json: bool) -> int:
     for name, unit in found.items():
         cores, memory = str(unit.logical_cores or "unknown"), format_bytes(unit.memory_bytes)
         table.add_row(name, escape(unit.processor or "unknown"), cores, memory, unit.operating_system)
-    results().print(table)
+    print_result(table)
     return 0
 
 
@@ -39,7 +39,7 @@ def models(*, as_json: bool) -> int:
     table = _table("model", "tasks", "image", "licence", "commercial use", "bundle", "weights")
     for name, spec in specs.items():
         table.add_row(name, *(escape(cell) for cell in _cells(spec)))
-    results().print(table)
+    print_result(table)
     return 0
 
 

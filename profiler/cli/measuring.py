@@ -9,8 +9,8 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from profiler import catalog
-from profiler.bundle_files import check_files, load_manifest, manifest_sha256
-from profiler.cli.output import notes, print_json, results
+from profiler.bundle_files import check_files, check_names, load_manifest, manifest_sha256
+from profiler.cli.output import notes, print_json, print_result, print_summary
 from profiler.cli.places import open_device, open_policy, open_store, tidy
 from profiler.cli.progress import ExportProgress, SessionProgress
 from profiler.clock import RealClock
@@ -23,22 +23,24 @@ from profiler.records.job import Measurement
 from profiler.records.record import Task
 from profiler.records.run import Run
 from profiler.report.summary import summarise
-from profiler.report.terminal import plain, render
+from profiler.report.terminal import plain
 from profiler.session import Order, bundle_use, measure
+
+_GAP_S, _MINUTES = 2.0, 10.0
 
 __all__ = ["How", "Judging", "Wishes", "profile"]
 
 
 class How(NamedTuple):
-    """How often and in which manner, as typed."""
+    """How often and in which manner, as typed; None for `gap` and `minutes` where nothing was."""
 
     protocol: str
     repeats: int
     warmups: int
     cold_starts: int
     observer_pairs: int
-    gap: float
-    minutes: float
+    gap: float | None
+    minutes: float | None
     threads: int | None
 
 
@@ -69,6 +71,8 @@ def profile(
     if dry_run and not is_ready(model):
         return _say_export_comes_first(model, as_json=as_json)
     order = _order(_bundle(model), task, wishes, how)
+    for line in order.inputs.notes:
+        notes().print(plain(line, style="yellow"))
     if dry_run:
         return _say_what_would_be_done(order, device_name, place.root, as_json=as_json)
     for line in tidy(place, clock):
@@ -76,7 +80,7 @@ def profile(
     with SessionProgress(notes(), order) as progress:
         run = measure(order, device, place, clock, progress.report)
     summary = summarise(run, place.folder(run.run_id), policy)
-    print_json(summary) if as_json else results().print(render(summary))
+    print_json(summary) if as_json else print_summary(summary)
     return exit_code(run)
 
 
@@ -95,6 +99,7 @@ def _bundle(model: str) -> Path:
 def _order(folder: Path, task: str | None, wishes: Wishes, how: How) -> Order:
     """Check all that can be checked before anything is started."""
     bundle = load_manifest(folder)
+    check_names(folder, bundle)
     check_files(folder, bundle, catalog.receipts())
     plan = plan_for(folder, bundle, _task(bundle, task, wishes), wishes.steps)
     return Order(
@@ -122,22 +127,27 @@ def _task(bundle: Bundle, task: str | None, wishes: Wishes) -> Task:
 
 
 def _measurement(how: How) -> Measurement:
+    for option, value, protocol in (("--gap", how.gap, "spaced"), ("--minutes", how.minutes, "sustained")):
+        if value is not None and how.protocol != protocol:
+            raise InputError(
+                f"{option} has no meaning with --protocol {how.protocol}", hint=f"Add --protocol {protocol}."
+            )
     if how.protocol == "spaced":
-        return Measurement(kind="spaced", gap_s=how.gap)
+        return Measurement(kind="spaced", gap_s=_GAP_S if how.gap is None else how.gap)
     if how.protocol == "sustained":
-        return Measurement(kind="sustained", minutes=how.minutes)
+        return Measurement(kind="sustained", minutes=_MINUTES if how.minutes is None else how.minutes)
     return Measurement(kind="burst")
 
 
 def _say_export_comes_first(model: str, *, as_json: bool) -> int:
     facts: dict[str, object] = {"dry_run": True, "model": model, "first": "export its bundle (profile export)"}
-    print_json(facts) if as_json else results().print(_facts_table(facts))
+    print_json(facts) if as_json else print_result(_facts_table(facts))
     return 0
 
 
 def _say_what_would_be_done(order: Order, device: str, store: Path, *, as_json: bool) -> int:
     facts = _facts(order, device, store)
-    print_json(facts) if as_json else results().print(_facts_table(facts))
+    print_json(facts) if as_json else print_result(_facts_table(facts))
     return 0
 
 
@@ -170,5 +180,5 @@ def _facts_table(facts: dict[str, object]) -> RenderableType:
     for name, value in facts.items():
         if name != "dry_run" and value is not None:
             text = format_bytes(int(str(value))) if name == "size_bytes" else str(value)
-            table.add_row(name.replace("_", " "), plain(text))
+            table.add_row(name.removesuffix("_bytes").replace("_", " "), plain(text))
     return table

@@ -5,16 +5,35 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 
 from profiler import codec
+from profiler.records.summary import Summary
+from profiler.report.terminal import render, where
 
 _PLAIN_WIDTH = 100  # without a terminal (a log, a pipe) a fixed width keeps tables whole
 
 
-def results() -> Console:
+def results(*, plain_width: int = _PLAIN_WIDTH) -> Console:
     """Return the console for what was asked for."""
-    return Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
+    return Console(width=None if sys.stdout.isatty() else plain_width, highlight=False)
+
+
+def print_result(result: RenderableType, *, plain_width: int = _PLAIN_WIDTH) -> None:
+    """Print what was asked for; outside a terminal without the spaces that fill a table's lines."""
+    console = results(plain_width=plain_width)
+    if console.is_terminal:
+        console.print(result)
+        return
+    with console.capture() as captured:
+        console.print(result)
+    print("\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n")))
+
+
+def print_summary(summary: Summary) -> None:
+    """Print a run for people."""
+    print_result(render(summary))
+    print(where(summary))
 
 
 def notes() -> Console:

@@ -9,6 +9,7 @@ from profiler import catalog, codec, tiers
 from profiler.clock import Clock
 from profiler.devices.device import Device
 from profiler.devices.local import LocalDevice
+from profiler.errors import InputError
 from profiler.records.policy import Metric, Policy
 from profiler.session import SetAside, collect_abandoned
 from profiler.store import Store
@@ -19,10 +20,22 @@ _METRICS: dict[str, Metric] = {"latency": "latency", "peak-memory": "peak_memory
 def open_store(path: Path | None) -> Store:
     """Return the store at a path, or the user's own."""
     if path is not None:
-        return Store(path.expanduser().absolute())
+        return Store(_usable(path))
     import platformdirs
 
     return Store(Path(platformdirs.user_data_dir("ondevice-profiler")) / "store")
+
+
+def _usable(path: Path) -> Path:
+    """Return a store's full path. Raises InputError where no folder can have it, or no record could name it."""
+    try:
+        folder = path.expanduser().absolute()
+        str(folder).encode()
+        folder.is_dir()
+    except (OSError, RuntimeError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"{str(path)!r} cannot be a store: {reason}", hint="Name another: --store DIR") from error
+    return folder
 
 
 def open_device(name: str, clock: Clock) -> Device:
@@ -33,7 +46,7 @@ def open_device(name: str, clock: Clock) -> Device:
 def open_policy(name: str, not_required: Iterable[str]) -> Policy:
     """Return a policy by name or file, without the metrics that are not required."""
     policy = codec.read_toml(Path(name), Policy) if name.endswith(".toml") else catalog.policy(name)
-    for metric in not_required:
+    for metric in dict.fromkeys(not_required):
         policy = tiers.without(policy, _METRICS[metric])
     return policy
 

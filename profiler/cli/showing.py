@@ -8,7 +8,7 @@ from pathlib import Path
 from rich.console import JustifyMethod
 from rich.table import Table
 
-from profiler.cli.output import notes, print_json, results
+from profiler.cli.output import notes, print_json, print_result, print_summary
 from profiler.cli.places import open_policy, open_store, tidy
 from profiler.clock import RealClock
 from profiler.errors import InputError
@@ -16,9 +16,10 @@ from profiler.quantities import format_bytes, format_ns
 from profiler.records.policy import Policy
 from profiler.records.summary import Summary
 from profiler.report.summary import summarise
-from profiler.report.terminal import plain, render
+from profiler.report.terminal import plain
 from profiler.store import Store
 
+_WIDE = 160  # one line a run, for grep and the like
 _JUSTIFY: dict[str, JustifyMethod] = dict.fromkeys(("n", "median", "peak memory", "size"), "right")
 
 
@@ -32,7 +33,7 @@ def runs(path: Path | None, policy_name: str, not_required: Iterable[str], *, as
         for summary in summaries:
             print_json(summary)
     elif summaries:
-        results().print(_table(summaries))
+        print_result(_table(summaries), plain_width=_WIDE)
     else:
         notes().print(plain(f"no runs in {store.root} yet; make one: profile --device local --model nano"))
     return 0
@@ -43,7 +44,7 @@ def show(run: str, path: Path | None, policy_name: str, not_required: Iterable[s
     store, policy = open_store(path), open_policy(policy_name, not_required)
     run_id = store.find(run)
     summary = summarise(store.load(run_id), store.folder(run_id), policy)
-    print_json(summary) if as_json else results().print(render(summary))
+    print_json(summary) if as_json else print_summary(summary)
     return 0
 
 
@@ -57,7 +58,20 @@ def _read(store: Store, run_id: str, policy: Policy) -> Summary | None:
 
 def _table(summaries: Iterable[Summary]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for name in ("run", "device", "model", "task", "outcome", "n", "median", "peak memory", "size", "tier"):
+    for name in (
+        "run",
+        "device",
+        "model",
+        "task",
+        "steps",
+        "protocol",
+        "outcome",
+        "n",
+        "median",
+        "peak memory",
+        "size",
+        "tier",
+    ):
         # An id that is cut cannot be typed again; anything else may fold.
         table.add_column(name, justify=_JUSTIFY.get(name, "left"), no_wrap=name == "run", overflow="fold")
     for summary in summaries:
@@ -72,6 +86,8 @@ def _cells(summary: Summary) -> tuple[str, ...]:
         summary.device.profile,
         summary.model,
         summary.task,
+        str(summary.steps),
+        summary.protocol,
         summary.outcome,
         str(latency.n if latency else 0),
         format_ns(latency.median if latency else None),

@@ -65,7 +65,7 @@ class LocalDevice:
             virtual=False,
             model=_first_line(Path("/sys/devices/virtual/dmi/id/product_name")),
             processor=_processor_name(),
-            logical_cores=os.cpu_count(),
+            logical_cores=_usable_cores(),
             memory_bytes=psutil.virtual_memory().total,
             operating_system=_operating_system(),
             os_build=platform.release(),
@@ -196,7 +196,15 @@ def _serves(process: psutil.Process, storage: Path) -> bool:
         arguments = process.cmdline()
     except psutil.Error:
         return False
-    return "profiler.runner" in arguments and str(storage) in arguments
+    if "profiler.runner" not in arguments:
+        return False
+    # The session may have been started over a link to the store.
+    return os.path.realpath(storage) in map(os.path.realpath, arguments)
+
+
+def _usable_cores() -> int | None:
+    """Count the cores that this process may use; containers and `taskset` allow fewer than there are."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def _first_line(path: Path) -> str | None:

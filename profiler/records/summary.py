@@ -84,7 +84,7 @@ class ArtifactSummary(Record):
 
 
 class Summary(Record):
-    """One run, summed up."""
+    """One run, summed up; `threads` is null where the runtime chose."""
 
     schema_version: SchemaVersion = 1
     run_id: str
@@ -99,6 +99,10 @@ class Summary(Record):
     prompt: str
     seed: int
     steps: int
+    height: int
+    width: int
+    engine: str | None
+    threads: int | None
     protocol: str
     bundle: BundleSummary
     latency_ns: LatencySummary | None

@@ -41,6 +41,10 @@ def summarise(run: Run, folder: Path, policy: Policy) -> Summary:
         prompt=run.settings.prompt,
         seed=run.settings.seed,
         steps=run.settings.steps,
+        height=run.settings.height,
+        width=run.settings.width,
+        engine=run.engine,
+        threads=run.settings.threads,
         protocol=protocol_text(run),
         bundle=_bundle(run),
         latency_ns=latency,
@@ -64,7 +68,12 @@ def summarise(run: Run, folder: Path, policy: Policy) -> Summary:
 
 
 def measured(run: Run, latency: LatencySummary | None) -> Measured:
-    """Return what a policy is asked about: warm median, lifetime peak, bytes that the task needs."""
+    """Return what a policy is asked about: warm median, lifetime peak, bytes that the task needs.
+
+    A run that was stopped from outside measured no failure: its latency and memory are missing.
+    """
+    if run.outcome not in ("completed", "failed"):
+        return Measured(completed=True, latency_ns=None, peak_memory_bytes=None, size_bytes=run.bundle.size_bytes)
     return Measured(
         completed=run.outcome == "completed",
         latency_ns=latency.median if latency else None,

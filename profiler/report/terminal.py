@@ -18,24 +18,34 @@ _METRIC_WORDS = {"latency": "latency", "peak_memory": "peak memory", "size": "si
 
 def render(summary: Summary) -> RenderableType:
     """Return the whole answer: the tier first, then the numbers it stands on."""
-    return Group(_headline(summary), *_failure(summary), _table(summary), *_doubts(summary), _where(summary))
+    return Group(_headline(summary), *_failure(summary), _table(summary), *_doubts(summary))
+
+
+def where(summary: Summary) -> str:
+    """Say where the images are, one path a line; printed as it is, since a path that is broken cannot be copied."""
+    images = [f"{artifact.role:<7}{artifact.path}" for artifact in summary.artifacts] or ["no image"]
+    return "\n".join([*images, f"run    {summary.run_id}  (profile show {summary.run_id})"])
 
 
 def tier_line(summary: Summary) -> str:
     """Say the tier, what limits it, and how far the next one is."""
     tier = summary.tier
     if tier.tier == "none":
-        return (
-            "Tier none: the run did not complete." if summary.outcome != "completed" else "Tier none: over every limit."
-        )
+        return "Tier none: the run failed." if summary.outcome == "failed" else "Tier none: over every limit."
+    if tier.tier == "unknown" and summary.outcome != "completed":
+        return f"Tier unknown: the run was {summary.outcome}."
     if tier.tier == "unknown":
         missing = " and ".join(_METRIC_WORDS[metric] for metric in tier.missing)
         return f"Tier unknown: {missing} was not measured."
     if not tier.limiting:
-        return f"Tier {tier.tier}, the best: {_closest(summary)}."
+        return f"Tier {tier.tier}{_not_a_phone(summary)}, the best: {_closest(summary)}."
     better = f"D{int(tier.tier[1]) + 1}"
     over = [margin for margin in tier.margins if margin.tier == better and margin.metric in tier.limiting]
-    return f"Tier {tier.tier}, limited by {' and '.join(_excess(margin) for margin in over)}."
+    return f"Tier {tier.tier}{_not_a_phone(summary)}, limited by {' and '.join(_excess(margin) for margin in over)}."
+
+
+def _not_a_phone(summary: Summary) -> str:
+    return "" if summary.device.is_phone else " on this machine, which is no phone"
 
 
 def _excess(margin: Margin) -> str:
@@ -52,7 +62,7 @@ def _closest(summary: Summary) -> str:
     margin = max(margins, key=lambda m: m.share_of_limit or 0)
     return (
         f"closest to its limit is {_METRIC_WORDS[margin.metric]}, {_quantity(margin, margin.value)} "
-        f"of {_quantity(margin, margin.limit)} ({_quantity(margin, margin.margin)} left)"
+        f"of {_quantity(margin, margin.limit)} ({100 * (margin.share_of_limit or 0):.2g} %)"
     )
 
 
@@ -96,6 +106,7 @@ def _rows(summary: Summary) -> Iterator[tuple[str, str]]:
     unit = summary.device
     yield "model", f"{summary.model}, {summary.task}, {summary.steps} steps, “{summary.prompt}”, seed {summary.seed}"
     yield "device", f"{unit.profile}: {unit.processor or unit.model or 'unknown'}, {unit.operating_system}"
+    yield "runs on", _engine(summary)
     yield from _latency_rows(summary)
     yield from _cold_rows(summary)
     yield "peak memory", _memory(summary)
@@ -106,6 +117,13 @@ def _rows(summary: Summary) -> Iterator[tuple[str, str]]:
     yield "licence", f"{summary.licence.name}, commercial use {summary.licence.commercial_use}"
 
 
+def _engine(summary: Summary) -> str:
+    recipe = summary.recipe
+    threads = f"{summary.threads} threads" if summary.threads else "its own choice of threads"
+    size = f"{summary.width}×{summary.height}"
+    return f"{summary.engine or recipe.runtime}, {recipe.compute_unit}, {threads}, {recipe.precision}, {size} pixels"
+
+
 def _latency_rows(summary: Summary) -> Iterator[tuple[str, str]]:
     latency = summary.latency_ns
     if latency is None:
@@ -114,7 +132,7 @@ def _latency_rows(summary: Summary) -> Iterator[tuple[str, str]]:
     yield f"latency, {summary.protocol}", _latency(latency)
     shares = sum(summary.stages_ns.values()) or 1
     yield (
-        "  by stage",
+        "  stage medians",
         " · ".join(
             f"{stage} {format_ns(value)} ({100 * value / shares:.0f} %)" for stage, value in summary.stages_ns.items()
         ),
@@ -151,7 +169,8 @@ def _memory(summary: Summary) -> str:
     if summary.peak_memory_bytes is None:
         return "unknown: no process lived to its end"
     peak, idle = format_bytes(summary.peak_memory_bytes), format_bytes(summary.idle_memory_bytes)
-    return f"{peak}, beside {idle} of the idle runner ({summary.memory_definition})"
+    of = f"largest of {summary.cold.n} processes" if summary.cold.n > 1 else "one process"
+    return f"{peak} ({of}), beside {idle} of the idle runner; {summary.memory_definition}"
 
 
 def _sizes(summary: Summary) -> str:
@@ -168,9 +187,12 @@ def _observer_row(summary: Summary) -> Iterator[tuple[str, str]]:
     if effect is None:
         return
     interval = (
-        f" [{_percent(effect.ci95[0])}, {_percent(effect.ci95[1])}]" if effect.ci95 is not None else ", no interval"
+        f"95 % interval {_percent(effect.ci95[0])} to {_percent(effect.ci95[1])}" if effect.ci95 else "no interval"
     )
-    yield "observer effect", f"sampling adds {_percent(effect.ratio)}{interval} to an image ({effect.n} pairs)"
+    yield (
+        "observer effect",
+        f"sampling changes an image's time by {_percent(effect.ratio)} ({interval}; {effect.n} pairs)",
+    )
 
 
 def _percent(ratio: float) -> str:
@@ -190,9 +212,3 @@ def _doubts(summary: Summary) -> list[Text]:
         Text.assemble((f"doubt, {doubt.kind}: ", "yellow"), doubt.detail, " ", (doubt.advice, "dim"))
         for doubt in summary.doubts
     ]
-
-
-def _where(summary: Summary) -> Text:
-    outputs = [artifact.path for artifact in summary.artifacts if artifact.role == "output"]
-    images = "\n".join(f"image  {path}" for path in outputs) or "no image"
-    return Text(f"{images}\nrun    {summary.run_id}  (profile show {summary.run_id})", style="dim", overflow="fold")

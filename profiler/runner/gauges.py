@@ -54,7 +54,7 @@ def reading_from_status(text: str) -> MemoryReading:
         anonymous_bytes=_kib(fields, "RssAnon"),
         file_backed_bytes=_kib(fields, "RssFile"),
         swapped_bytes=_kib(fields, "VmSwap"),
-        definition="Linux VmHWM (resident high-water mark of the process)",
+        definition="Linux VmHWM, the resident high-water mark of the process",
         reason=None if marked else "the kernel gives no VmHWM",
     )
 
@@ -72,7 +72,7 @@ def _reading_from_rusage() -> MemoryReading:
         anonymous_bytes=None,
         file_backed_bytes=None,
         swapped_bytes=None,
-        definition="getrusage ru_maxrss (resident high-water mark of the process)",
+        definition="getrusage ru_maxrss, the resident high-water mark of the process",
     )
 
 

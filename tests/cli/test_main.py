@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -37,6 +38,8 @@ sys.exit(code)
         (["--seed", "1" * 30], "--seed"),
         (["--task", "paint"], "--task"),
         (["show"], "Missing argument"),
+        (["--gap", "3"], "--gap has no meaning with --protocol burst"),
+        (["--minutes", "3", "--protocol", "spaced"], "--minutes has no meaning with --protocol spaced"),
         (["--json", "models"], "--json stands before 'models'"),
         (["--model", "nano", "runs"], "--model stands before 'runs'"),
         (["export"], "--model"),
@@ -98,6 +101,24 @@ def test_a_store_that_cannot_be_written_ends_with_2(
     assert "cannot write to the store" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "~nobody-of-this-name/store", "bad\udcff"])
+def test_a_store_that_no_folder_can_be_is_named(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", "--store", name]) == 2
+    printed = capsys.readouterr().err
+    assert "cannot be a store" in printed
+    assert "Traceback" not in printed
+
+
+@pytest.mark.parametrize("option", ["--model", "--device"])
+def test_an_empty_name_is_no_default(option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([option, "", "--store", str(tmp_path / "store")]) == 2
+    assert f"unknown {option[2:]} ''" in capsys.readouterr().err
+
+
+def test_a_metric_that_is_not_required_may_be_named_twice(small_bundle: Path) -> None:
+    assert main(["--model", str(small_bundle), "--dry-run", *["--not-required", "size"] * 2]) == 0
+
+
 def test_a_bundle_that_was_changed_ends_with_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     bundle = build_small_bundle(tmp_path / "bundle")
     (bundle / "generate.safetensors").write_bytes(b"other bytes")
@@ -141,3 +162,19 @@ def test_a_closed_stdout_is_no_error(measured: Measured) -> None:
         preexec_fn=lambda: os.close(1),  # as `>&-` does in a shell
     )
     assert (closed.returncode, closed.stderr) == (0, b"")
+
+
+def test_a_closed_stderr_is_no_error(measured: Measured) -> None:
+    command = shlex.join([*COMMAND, "runs", "--json", "--store", str(measured.store)])
+    ended = subprocess.run(["sh", "-c", f"{command} 2>&-"], stdout=subprocess.PIPE, check=False)
+    assert (ended.returncode, ended.stdout.count(b"\n")) == (0, 1)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_an_output_without_room_is_no_bug(measured: Measured) -> None:
+    with open("/dev/full", "wb") as full:
+        command = [*COMMAND, "runs", "--json", "--store", str(measured.store)]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, check=False)
+    assert ended.returncode == 2
+    assert b"is full" in ended.stderr
+    assert b"Traceback" not in ended.stderr

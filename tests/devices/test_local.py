@@ -141,6 +141,16 @@ def test_a_leftover_runner_is_ended_and_nobody_elses(device: LocalDevice, tmp_pa
     assert no_runner.poll() is None
 
 
+def test_a_leftover_is_found_whatever_link_to_the_store_it_was_started_over(
+    device: LocalDevice, tmp_path: Path, spawn: Spawn
+) -> None:
+    (tmp_path / "store").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "store")
+    mine = spawn("profiler.runner", str(tmp_path / "link" / "0"))
+    device.end_leftover(tmp_path / "store" / "0")
+    assert mine.wait(20) == -9
+
+
 def test_ending_a_leftover_does_not_wait_for_one_that_nobody_reaps(
     device: LocalDevice, tmp_path: Path, spawn: Spawn
 ) -> None:

@@ -13,7 +13,7 @@ from rich.console import Console
 from profiler.catalog import policy
 from profiler.records.run import Doubt, Run
 from profiler.report.summary import summarise
-from profiler.report.terminal import plain, render, tier_line
+from profiler.report.terminal import plain, render, tier_line, where
 from tests.records_for_tests import make_memory
 from tests.runs_for_tests import make_bundle_use, make_process, make_run, make_samples, make_settings, make_unit
 
@@ -85,24 +85,35 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 
 def test_the_best_tier_tells_what_is_closest_to_its_limit() -> None:
     text = shown(make_run())
-    assert text.startswith("Tier D4, the best: closest to its limit is ")
+    assert text.startswith("Tier D4 on this machine, which is no phone, the best: closest to its limit is ")
 
 
 def test_a_lower_tier_tells_what_keeps_it_from_the_next() -> None:
     run = make_run(processes=(make_process(memory=make_memory(peak_bytes=3 * 1024**3)),))
     line = tier_line(summarise(run, Path(), policy("moi-bench")))
-    assert line.startswith("Tier D3, limited by peak memory (3 GiB, ")
+    assert line.startswith("Tier D3 on this machine, which is no phone, limited by peak memory (3 GiB, ")
     assert "over the D4 limit of" in line
 
 
 def test_a_failed_run_says_where_and_why() -> None:
     text = shown(failed())
-    assert text.startswith("Tier none: the run did not complete.")
+    assert text.startswith("Tier none: the run failed.")
     assert "failed in denoise (denoiser): out_of_memory: no" in text
     assert "no timed image" in text
     assert "no process got as far as an image" in text
     assert "unknown: no process lived to its end" in text
-    assert "no image" in text
+
+
+def test_images_are_named_by_paths_that_can_be_copied() -> None:
+    folder = Path("/a folder/" + "x" * 200)
+    lines = where(summarise(make_run(), folder, policy("moi-bench"))).splitlines()
+    assert [line for line in lines if line.startswith("output ")] == [f"output {folder}/images/0.ppm"]
+    assert "no image" in where(summarise(failed(), folder, policy("moi-bench")))
+
+
+def test_a_run_that_was_stopped_from_outside_has_no_tier() -> None:
+    run = replace(make_run(), outcome="interrupted", reason="stopped by the user")
+    assert shown(run).startswith("Tier unknown: the run was interrupted.")
 
 
 def test_a_stage_named_as_its_component_is_said_once() -> None:
@@ -116,7 +127,7 @@ def test_a_failure_without_a_place_names_none() -> None:
 def test_a_tier_over_every_limit_is_none_though_the_run_completed() -> None:
     run = make_run(iterations=make_samples((10**13,) * 6), bundle=make_bundle_use(size_bytes=10**13))
     line = tier_line(summarise(run, Path(), policy("moi-bench")))
-    assert line.startswith(("Tier none: over every limit.", "Tier D1, limited by "))
+    assert line.startswith(("Tier none: over every limit.", "Tier D1 on this machine, which is no phone, limited by "))
 
 
 def test_an_unknown_tier_names_what_was_not_measured() -> None:
