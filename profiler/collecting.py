@@ -36,6 +36,8 @@ _KILLED = {
     -6: "aborted (SIGABRT)",
     -11: "crashed (SIGSEGV)",
 }
+# SIGHUP, SIGINT, SIGTERM: people and service managers send them; no model does.
+_STOPPED = (-1, -2, -15)
 
 
 class Journalled(NamedTuple):
@@ -201,6 +203,8 @@ def _process_ending(process: Journalled, ending: Ending | None) -> Ending:
     begun = _of(process, Begin)
     where = (begun[-1].stage, begun[-1].component) if begun else (None, None)
     code = process.launch.exit_code
+    if code is not None and code in _STOPPED:
+        return Ending("aborted", f"runner_stopped: somebody sent it signal {-code}", *where)
     if code is not None and code < 0:
         return Ending("failed", f"runner_died: {_KILLED.get(code, f'killed by signal {-code}')}", *where)
     if ending is not None:

@@ -12,7 +12,13 @@ from profiler.records.plan import Call, Free, Load, Loop, Output, Plan, PlanStep
 
 def check_plan(plan: Plan, components: Mapping[str, Component], file_constants: Iterable[str] = ()) -> None:
     """Walk a plan as a runner would, without computing. Raises InvalidRecord at the first broken rule."""
+    if plan.steps < 1:
+        raise _broken(plan, f"it takes {plan.steps} steps")
     for name, constant in plan.constants.items():
+        if any(size < 0 for size in constant.shape):
+            raise _broken(plan, f"constant {name!r} has the shape {list(constant.shape)}")
+        if constant.dtype == "int32" and not all(-(2**31) <= value < 2**31 for value in constant.values):
+            raise _broken(plan, f"constant {name!r} holds values that int32 does not")
         if math.prod(constant.shape) != len(constant.values):
             raise _broken(plan, f"constant {name!r} has {len(constant.values)} values for shape {list(constant.shape)}")
     known = {*plan.constants, *file_constants, *(port.name for port in plan.inputs)}

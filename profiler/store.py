@@ -88,7 +88,8 @@ class Store:
             session = _own(folder)
             if session is None:
                 continue
-            if folder.name.startswith(".") or not (folder / SESSION_FILE).is_file():
+            started = (folder / SESSION_FILE).is_file() or any(folder.glob("device/*"))
+            if folder.name.startswith(".") or not started:
                 self.close(session)  # died before anything was started
                 continue
             yield session
@@ -144,7 +145,8 @@ class Store:
 
     def run_ids(self) -> list[str]:
         """Return the ids of all runs, oldest first."""
-        return sorted(path.parent.name for path in self._runs.glob(f"*/*/{RUN_FILE}"))
+        folders = (path.parent for path in self._runs.glob(f"*/*/{RUN_FILE}"))
+        return sorted(folder.name for folder in folders if folder == self._run_folder(folder.name))
 
     def find(self, name: str) -> str:
         """Return the one id that starts with `name`, or the newest for `last`. Raises UnknownName."""

@@ -106,6 +106,12 @@ def test_a_failure_in_the_journal_counts_before_what_the_host_saw(store: Store) 
     assert (run.stage, run.component) == ("denoise", "denoiser")
 
 
+@pytest.mark.parametrize("signal", [1, 2, 15])
+def test_a_runner_that_was_sent_away_is_no_fault_of_the_models(store: Store, signal: int) -> None:
+    run = collected(store, until(Begin, 8)(GOOD), exit_code=-signal)
+    assert (run.outcome, run.reason) == ("aborted", f"runner_stopped: somebody sent it signal {signal}")
+
+
 def test_what_the_host_saw_counts_where_the_journals_show_no_failure(store: Store) -> None:
     cut = until(Begin, 8)(GOOD)
     run = collected(store, GOOD, cut, ending=Ending("interrupted", "stopped by the user", None, None))

@@ -49,6 +49,19 @@ def test_a_refusal_names_the_task_and_what_is_wrong() -> None:
     assert "output: nothing is called 'picture' there" in message
 
 
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        ({"steps": 0}, "it takes 0 steps"),
+        ({"constants": {"c": Constant(dtype="float32", shape=(-2, -1), values=(0.0, 0.0))}}, "has the shape"),
+        ({"constants": {"c": Constant(dtype="int32", shape=(1,), values=(1e300,))}}, "int32 does not"),
+    ],
+)
+def test_numbers_that_no_runner_could_use_are_refused(fields: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidRecord, match=words):
+        check(make_plan(**fields))
+
+
 def test_a_constant_has_as_many_values_as_its_shape_says() -> None:
     wrong = Constant(dtype="float32", shape=(2, 2), values=(1.0, 2.0, 3.0))
     assert "constant 'extra' has 3 values for shape [2, 2]" in refusal(

@@ -188,6 +188,13 @@ def test_a_file_of_a_session_is_written_whole(store: Store, session: OpenSession
     assert names_in(session.folder) == ["note", "owner.lock"]
 
 
+def test_a_folder_that_is_not_where_a_run_would_be_is_no_run(store: Store) -> None:
+    stray = store.root / "runs" / "x" / "y"
+    stray.mkdir(parents=True)
+    (stray / RUN_FILE).write_text("{}")
+    assert store.run_ids() == []
+
+
 def test_a_session_set_aside_keeps_all_it_holds(store: Store, session: OpenSession) -> None:
     session.write("evidence", b"here")
     folder = store.set_aside(session)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +28,7 @@ from profiler.report.terminal import plain
 from profiler.session import Order, bundle_use, measure
 
 _GAP_S, _MINUTES = 2.0, 10.0
+_THREADS_PER_CORE = 16
 
 __all__ = ["How", "Judging", "Wishes", "profile"]
 
@@ -96,8 +98,16 @@ def _bundle(model: str) -> Path:
         return bundle_for(model, progress.report)
 
 
+def _check_threads(threads: int | None) -> None:
+    """Refuse what would only wait for itself: far more threads than cores spin against each other for minutes."""
+    most = _THREADS_PER_CORE * (os.cpu_count() or 1)
+    if threads is not None and threads > most:
+        raise InputError(f"{threads} threads are too many for this machine", hint=f"It takes up to {most}.")
+
+
 def _order(folder: Path, task: str | None, wishes: Wishes, how: How) -> Order:
     """Check all that can be checked before anything is started."""
+    _check_threads(how.threads)
     bundle = load_manifest(folder)
     check_names(folder, bundle)
     check_files(folder, bundle, catalog.receipts())

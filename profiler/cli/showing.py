@@ -26,8 +26,7 @@ _JUSTIFY: dict[str, JustifyMethod] = dict.fromkeys(("n", "median", "peak memory"
 def runs(path: Path | None, policy_name: str, not_required: Iterable[str], *, as_json: bool) -> int:
     """Print a line a run; a record that cannot be read is named and left out."""
     store, policy = open_store(path), open_policy(policy_name, not_required)
-    for line in tidy(store, RealClock()):
-        notes().print(plain(line, style="dim"))
+    _tidy(store)
     summaries = [summary for run_id in store.run_ids() if (summary := _read(store, run_id, policy)) is not None]
     if as_json:
         for summary in summaries:
@@ -46,6 +45,15 @@ def show(run: str, path: Path | None, policy_name: str, not_required: Iterable[s
     summary = summarise(store.load(run_id), store.folder(run_id), policy)
     print_json(summary) if as_json else print_summary(summary)
     return 0
+
+
+def _tidy(store: Store) -> None:
+    """Collect what was left open; where that cannot be, say so and go on: what is there can still be read."""
+    try:
+        for line in tidy(store, RealClock()):
+            notes().print(plain(line, style="dim"))
+    except InputError as error:
+        notes().print(plain(str(error), style="yellow"))
 
 
 def _read(store: Store, run_id: str, policy: Policy) -> Summary | None:
