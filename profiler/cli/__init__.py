@@ -15,9 +15,18 @@ INTERNAL = 4
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run `profile` and return its exit code: 0 fine, 1 the model's fault, 2 usage or input, 3 device, 4 internal."""
+    _open_output()
+    code = _run(arguments)
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        code = _lost_output(error, code)
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     from profiler.cli.app import app
 
-    _open_output()
     try:
         given = list(arguments) if arguments is not None else None
         code = app(args=given, prog_name="profile", standalone_mode=False)
@@ -28,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _stopped()
     except SystemExit as leaving:
         # So end typer and rich where the reader of our output went away, as `profile runs | head` does.
-        return 0 if isinstance(leaving.__context__, BrokenPipeError) else INTERNAL
+        gone = leaving.__context__
+        return _lost_output(gone, 0) if isinstance(gone, BrokenPipeError) else INTERNAL
     except Exception as error:  # noqa: BLE001 - the process edge
         return _foreign(error)
     if code == INTERRUPTED:  # so typer returns from Ctrl-C
@@ -47,6 +57,20 @@ def _open_output() -> None:
         reconfigure(errors="replace")
 
 
+def _lost_output(error: BaseException, code: int) -> int:
+    """Give up stdout, which cannot be written: quietly where its reader went away, with a word where a disk is full.
+
+    What is still buffered must not come up again when the interpreter ends.
+    """
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
+    if isinstance(error, BrokenPipeError):
+        return code
+    print(f"profile: the disk that output or temporary files go to is full: {error}", file=sys.stderr)
+    return 2
+
+
 def _stopped() -> int:
     print("profile: stopped; what was measured is kept (profile runs)", file=sys.stderr)
     return INTERRUPTED
@@ -60,9 +84,8 @@ def _foreign(error: Exception) -> int:
         return int(getattr(error, "exit_code", 2))
     if type(error).__name__ == "Abort":  # typer's word for Ctrl-C
         return _stopped()
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
-        print(f"profile: the disk that output or temporary files go to is full: {error}", file=sys.stderr)
-        return 2
+    if isinstance(error, BrokenPipeError) or getattr(error, "errno", None) == errno.ENOSPC:
+        return _lost_output(error, 0)
     import traceback
 
     traceback.print_exception(error)
