@@ -220,9 +220,8 @@ def _session_ending(records: Sequence[ProcessRecord], expected: int, ending: End
         return Ending("completed", None, None, None)
     ends = [Ending(r.outcome, r.reason, r.stage, r.component) for r in records if r.outcome != "completed"]
     failed = [end for end in ends if end.outcome == "failed"]
-    if failed or ending or ends:
-        return next(iter([*failed, *([ending] if ending else []), *ends]))
-    return Ending("interrupted", f"the host went away after {len(records)} of {expected} processes", None, None)
+    cut_short = Ending("interrupted", f"the host went away after {len(records)} of {expected} processes", None, None)
+    return [*failed, *([ending] if ending else []), *ends, cut_short][0]
 
 
 def _of(process: Journalled, kind: type) -> list:  # type: ignore[type-arg]

@@ -62,7 +62,8 @@ def _closest(summary: Summary) -> str:
     margin = max(margins, key=lambda m: m.share_of_limit or 0)
     return (
         f"closest to its limit is {_METRIC_WORDS[margin.metric]}, {_quantity(margin, margin.value)} "
-        f"of {_quantity(margin, margin.limit)} ({100 * (margin.share_of_limit or 0):.2g} %)"
+        f"of {_quantity(margin, margin.limit)} ({100 * (margin.share_of_limit or 0):.2g} %, "
+        f"{_quantity(margin, margin.margin)} left)"
     )
 
 

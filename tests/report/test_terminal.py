@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 def test_the_best_tier_tells_what_is_closest_to_its_limit() -> None:
     text = shown(make_run())
     assert text.startswith("Tier D4 on this machine, which is no phone, the best: closest to its limit is ")
+    assert re.search(r"\(\d[\d.]* %, \d[\d.]* \w+ left\)", " ".join(text.split()))
 
 
 def test_a_lower_tier_tells_what_keeps_it_from_the_next() -> None:
