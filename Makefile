@@ -47,21 +47,22 @@ clean: ## Remove what these targets made
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
 
 # A stamp is written last, so a target that was stopped starts over and one that ended is not repeated.
-$(BIN)/python:
+$(VENV)/made.done:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; name one: make PYTHON=python3.11 ..."; exit 1; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || \
 	  { echo "Python's venv module is missing; on Debian: apt-get install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	@touch $@
 
-$(VENV)/base.done: pyproject.toml | $(BIN)/python
+$(VENV)/base.done: pyproject.toml | $(VENV)/made.done
 	$(PIP) --editable .
 	@touch $@
 
-$(VENV)/export.done: pyproject.toml | $(BIN)/python
+$(VENV)/export.done: pyproject.toml | $(VENV)/made.done
 	$(PIP) --editable '.[export]'
 	@touch $@ $(VENV)/base.done
 
-$(VENV)/dev.done: pyproject.toml | $(BIN)/python
+$(VENV)/dev.done: pyproject.toml | $(VENV)/made.done
 	$(PIP) --editable '.[export,dev]'
 	@touch $@ $(VENV)/export.done $(VENV)/base.done
