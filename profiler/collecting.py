@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 from PIL import Image as PillowImage
+from PIL import ImageStat
 
 from profiler import codec, validity
 from profiler.bundle_files import sha256_of
@@ -18,6 +20,7 @@ from profiler.records.event import (
     AnyEvent,
     Artifact,
     Begin,
+    Canary,
     Idle,
     IterationDone,
     LoadDone,
@@ -26,8 +29,18 @@ from profiler.records.event import (
     Stop,
     Trace,
 )
-from profiler.records.run import ImageFile, IterationSample, Launch, ProcessRecord, Run, Session, SessionHeader
-from profiler.store import RUN_FILE, OpenSession, Store
+from profiler.records.run import (
+    CanarySample,
+    ImageFile,
+    IterationSample,
+    Launch,
+    ProcessRecord,
+    Run,
+    Session,
+    SessionHeader,
+)
+from profiler.store import RUN_FILE, OpenSession, Store, journal_name
+from profiler.traces import trace_of
 
 SOURCE_IMAGE = "source.png"
 LAUNCH_FILE = "launch-{}.json"
@@ -102,8 +115,10 @@ def _build(header: Session, folder: Path, building: Path, ended_wall_ns: int, en
         images=(*_source_image(folder, building), *_distinct(images)),
         **_temperature(processes),
         doubts=(),
+        canaries=tuple(sample for process in processes for sample in _canaries(process)),
     )
-    return msgspec.structs.replace(run, doubts=validity.doubts(run))
+    traces = tuple(trace_of(process.launch.process, process.events) for process in processes)
+    return msgspec.structs.replace(run, doubts=validity.doubts(run, traces))
 
 
 def _temperature(processes: Sequence[Journalled]) -> dict[str, Any]:
@@ -131,7 +146,7 @@ def _read_process(folder: Path, launch: Launch) -> Journalled:
 
 def _keep_files(process: Journalled, building: Path) -> list[ImageFile]:
     number = process.launch.process
-    for name, kept in ((JOURNAL_FILE, f"events-{number}.jsonl"), ("runner.log", f"runner-{number}.log")):
+    for name, kept in ((JOURNAL_FILE, journal_name(number)), ("runner.log", f"runner-{number}.log")):
         source = process.folder / name
         if source.is_file() and source.stat().st_size:
             shutil.copyfile(source, building / kept)
@@ -142,10 +157,17 @@ def _keep_image(event: Artifact, folder: Path, building: Path) -> ImageFile:
     source = folder / event.path
     if not source.is_file() or sha256_of(source) != event.sha256:
         raise InvalidRecord(f"{source} is not the image that the runner announced")
+    name = f"output-{event.sha256[:8]}.png"
     with PillowImage.open(source) as image:
-        name = f"output-{event.sha256[:8]}.png"
         image.save(building / name)
-    return ImageFile(path=name, sha256=sha256_of(building / name), role="output")
+        deviation_levels = _deviation_levels(image)
+    return ImageFile(path=name, sha256=sha256_of(building / name), role="output", deviation_levels=deviation_levels)
+
+
+def _deviation_levels(image: PillowImage.Image) -> float:
+    """Return the standard deviation of all values of an image, each channel about its own mean, in levels."""
+    variances = ImageStat.Stat(image).var
+    return math.sqrt(sum(variances) / len(variances))
 
 
 def _source_image(folder: Path, building: Path) -> list[ImageFile]:
@@ -153,7 +175,9 @@ def _source_image(folder: Path, building: Path) -> list[ImageFile]:
     if not source.is_file():
         return []
     shutil.copyfile(source, building / SOURCE_IMAGE)
-    return [ImageFile(path=SOURCE_IMAGE, sha256=sha256_of(source), role="source")]
+    with PillowImage.open(source) as image:
+        deviation_levels = _deviation_levels(image)
+    return [ImageFile(path=SOURCE_IMAGE, sha256=sha256_of(source), role="source", deviation_levels=deviation_levels)]
 
 
 def _distinct(images: list[ImageFile]) -> list[ImageFile]:
@@ -162,6 +186,16 @@ def _distinct(images: list[ImageFile]) -> list[ImageFile]:
 
 def _samples(process: Journalled) -> list[IterationSample]:
     return [_sample(event, process.launch.process) for event in _of(process, IterationDone)]
+
+
+def _canaries(process: Journalled) -> list[CanarySample]:
+    number = process.launch.process
+    return [
+        CanarySample(
+            process=number, device_boot_ns=event.device_boot_ns, when=event.when, duration_ns=event.duration_ns
+        )
+        for event in _of(process, Canary)
+    ]
 
 
 def _sample(event: IterationDone, process: int) -> IterationSample:
@@ -175,7 +209,7 @@ def _process_record(process: Journalled, ending: Ending | None) -> ProcessRecord
     cold = next((event.duration_ns for event in _of(process, IterationDone) if event.phase == "cold"), None)
     return ProcessRecord(
         process=launch.process,
-        journal=f"events-{launch.process}.jsonl",
+        journal=journal_name(launch.process),
         outcome=end.outcome,
         reason=end.reason,
         stage=end.stage,

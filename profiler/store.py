@@ -15,9 +15,12 @@ from profiler import codec
 from profiler.bundle_files import sync_file, sync_folder, sync_tree
 from profiler.clock import Clock
 from profiler.errors import InputError, InvalidRecord, UnknownName
+from profiler.journal import read_journal
 from profiler.locks import hold
 from profiler.quantities import NS_PER_MS, NS_PER_S
 from profiler.records.run import Run, Session
+from profiler.records.trace import ProcessTrace
+from profiler.traces import trace_of
 
 RUN_FILE = "run.json"
 SESSION_FILE = "session.json"
@@ -164,6 +167,14 @@ class Store:
         """Read a run's record."""
         return codec.read(self.folder(run_id) / RUN_FILE, Run)
 
+    def load_traces(self, run: Run) -> tuple[ProcessTrace, ...]:
+        """Read what was sampled while a run was made, one trace a process that left a journal.
+
+        Raises InvalidRecord where a journal is broken.
+        """
+        journals = {process.process: self.folder(run.run_id) / process.journal for process in run.processes}
+        return tuple(trace_of(number, list(read_journal(path))) for number, path in journals.items() if path.is_file())
+
     def folder(self, run_id: str) -> Path:
         """Return where a run's files are."""
         return self._run_folder(run_id)
@@ -171,6 +182,11 @@ class Store:
     def _run_folder(self, run_id: str) -> Path:
         day = f"{run_id[0:4]}-{run_id[4:6]}-{run_id[6:8]}"
         return self._runs / day / run_id
+
+
+def journal_name(process: int) -> str:
+    """Return the name under which a process's journal is kept with its run."""
+    return f"events-{process}.jsonl"
 
 
 def _own(folder: Path) -> OpenSession | None:

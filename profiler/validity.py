@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from profiler.records.run import Doubt, Run
+from profiler.records.trace import ProcessTrace
 
 LEAST_TIMED = 5
 BUSY_SHARE_OF_CORES = 0.5
 
 
-def doubts(run: Run) -> tuple[Doubt, ...]:
+def doubts(run: Run, traces: Sequence[ProcessTrace]) -> tuple[Doubt, ...]:
     """Return every doubt that a run gives cause for, in the order of the list; what was not recorded gives none."""
     return tuple(doubt for question in _QUESTIONS if (doubt := question(run)) is not None)
 

@@ -103,7 +103,7 @@ def test_a_missing_field_is_named() -> None:
 
 @pytest.mark.parametrize("version", [SCHEMA_VERSION + 1, 10**6])
 def test_a_newer_format_says_to_update_before_it_complains_about_anything_else(version: int) -> None:
-    with pytest.raises(InvalidRecord, match=f"written in format {version}.*reads up to 1") as error:
+    with pytest.raises(InvalidRecord, match=f"written in format {version}.*reads up to 2") as error:
         codec.decode(b'{"schema_version": %d, "novelty": 1}' % version, Bundle, where="bundle.json")
     assert error.value.hint == "Install a newer ondevice-profiler."
 
@@ -196,7 +196,7 @@ def test_a_file_reads_back_and_an_error_in_it_names_it(tmp_path: Path) -> None:
         (b"name = " + b"9" * 5000, "not a valid DeviceProfile"),
         (b"name = " + b"[" * 100_000, "not a valid DeviceProfile"),
         (b"colour = 1", "unknown field `colour`"),
-        (b"schema_version = 2\ncolour = 1", "written in format 2"),
+        (b"schema_version = 3\ncolour = 1", "written in format 3"),
     ],
     ids=lambda value: repr(value[:24]),
 )

@@ -32,7 +32,7 @@ def _kinds(run: Run) -> list[str]:
 
 
 def test_a_sound_run_gives_no_doubt() -> None:
-    assert doubts(_run()) == ()
+    assert doubts(_run(), ()) == ()
 
 
 @pytest.mark.parametrize("kind", CAUSES)
@@ -57,13 +57,13 @@ def test_doubts_come_in_the_order_of_the_closed_list() -> None:
 
 @pytest.mark.parametrize("kind", CAUSES)
 def test_a_doubt_says_what_was_seen_and_what_to_do(kind: str) -> None:
-    (doubt,) = doubts(_run(**CAUSES[kind]))
+    (doubt,) = doubts(_run(**CAUSES[kind]), ())
     assert doubt.detail.endswith(".")
     assert doubt.advice.endswith(".")
 
 
 def test_a_doubt_names_the_number_that_caused_it() -> None:
-    details = {kind: doubts(_run(**cause))[0].detail for kind, cause in CAUSES.items()}
+    details = {kind: doubts(_run(**cause), ())[0].detail for kind, cause in CAUSES.items()}
     assert "Test Machine (Linux)" in details["not_a_phone"]
     assert "seed 7" in details["random_weights"]
     assert "Timed images: 4" in details["too_few"]

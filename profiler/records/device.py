@@ -44,7 +44,10 @@ class Power(Record):
 
 
 class Conditions(Record):
-    """The state a measurement started in."""
+    """The state a measurement started in.
+
+    `cpu_frequency_limit_khz` is what the system allows the fastest core, `cpu_frequency_max_khz` what it can do.
+    """
 
     power: Power
     temperature_millicelsius: int | None
@@ -53,3 +56,7 @@ class Conditions(Record):
     free_storage_bytes: int | None
     load_average_1m: float | None
     cpu_governor: str | None
+    power_save: bool | None = None
+    power_save_source: str | None = None
+    cpu_frequency_limit_khz: int | None = None
+    cpu_frequency_max_khz: int | None = None

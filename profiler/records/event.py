@@ -83,7 +83,12 @@ class MemorySample(Record):
 
 
 class EnvironmentSample(Record):
-    """One reading of the slow gauges; null where there is none."""
+    """One reading of the slow gauges; null where there is none.
+
+    `own_cpu_percent` and `other_cpu_percent` (everything but the runner) count one core as 100;
+    `cpu_frequency_limit_khz` is what the system lets the fastest core run at, and `throttle_count` how often the
+    processor says that heat slowed it down since boot.
+    """
 
     device_boot_ns: int
     temperature_millicelsius: int | None
@@ -92,6 +97,9 @@ class EnvironmentSample(Record):
     cpu_frequency_khz: int | None
     cpu_load_percent: float | None
     own_cpu_percent: float | None
+    other_cpu_percent: float | None = None
+    cpu_frequency_limit_khz: int | None = None
+    throttle_count: int | None = None
 
 
 class Trace(Event, tag="trace"):
@@ -109,6 +117,16 @@ class Idle(Event, tag="idle"):
     """The runner's memory before it touches the model: a baseline beside the peak, never subtracted."""
 
     memory: MemoryReading
+
+
+class Canary(Event, tag="canary"):
+    """How long the runner's own small workload took: it changes with the processor, not with the model.
+
+    `cool` is taken before anything is loaded, `between` images while they are made.
+    """
+
+    when: Literal["cool", "between"]
+    duration_ns: int
 
 
 class Artifact(Event, tag="artifact"):
@@ -131,4 +149,4 @@ class Stop(Event, tag="stop"):
     memory: MemoryReading
 
 
-AnyEvent = Idle | Begin | LoadDone | IterationDone | Trace | Artifact | Stop
+AnyEvent = Idle | Begin | LoadDone | IterationDone | Trace | Canary | Artifact | Stop

@@ -21,10 +21,11 @@ class Measurement(Record):
 
 
 class Sampling(Record):
-    """How often the runner reads its gauges while it works."""
+    """How often the runner reads its gauges while it works, and at least how long apart its canary runs."""
 
     memory_interval_ms: int = 20
     environment_interval_ms: int = 1000
+    canary_interval_ms: int = 1000
 
 
 class OnDisconnect(Record):
@@ -48,7 +49,7 @@ class Job(Record):
     `repeats` and `observer_pairs` (timed images with the samplers on and off in turn) follow it.
     """
 
-    schema_version: SchemaVersion = 1
+    schema_version: SchemaVersion = 2
     job_id: str
     bundle: str
     bundle_sha256: str

@@ -6,8 +6,10 @@ from typing import Any, Literal, dataclass_transform
 
 import msgspec
 
-SCHEMA_VERSION = 1
-SchemaVersion = Literal[1]
+# A record carries the format in which its kind last changed; every older one is read for ever (tests/golden).
+# 1: 0.1.0. 2: canaries, clock limits, other work and power saving (run, session, job, summary).
+SCHEMA_VERSION = 2
+SchemaVersion = Literal[1, 2]
 Task = Literal["generate", "edit"]
 DType = Literal["float32", "int32"]
 

@@ -58,6 +58,15 @@ class IterationSample(Record):
     traced: bool
 
 
+class CanarySample(Record):
+    """One reading of the runner's canary workload."""
+
+    process: int
+    device_boot_ns: int
+    when: Literal["cool", "between"]
+    duration_ns: int
+
+
 class ProcessRecord(Record):
     """One runner process of the session: its loads, memory, and how it ended.
 
@@ -82,17 +91,45 @@ class ProcessRecord(Record):
 
 
 class ImageFile(Record):
-    """An image kept with the run; `path` is relative to the run's folder."""
+    """An image kept with the run; `path` is relative to the run's folder.
+
+    `deviation_levels` is the standard deviation of all its values, 0 to 255: near zero is one flat colour.
+    """
 
     path: str
     sha256: str
     role: Literal["output", "source"]
+    deviation_levels: float | None = None
 
 
 class Doubt(Record):
     """A reason not to trust a number, and what would remove it."""
 
-    kind: Literal["not_a_phone", "virtual_device", "random_weights", "too_few", "charging", "background_load"]
+    kind: Literal[
+        "not_a_phone",
+        "virtual_device",
+        "random_weights",
+        "broken_clock",
+        "implausible",
+        "samples_lost",
+        "blank_image",
+        "unchanged_image",
+        "not_deterministic",
+        "too_few",
+        "wide_interval",
+        "coarse_clock",
+        "outliers",
+        "warming",
+        "throttled",
+        "after_gap",
+        "observer_effect",
+        "charging",
+        "low_battery",
+        "on_battery",
+        "power_save",
+        "background_load",
+        "oversubscribed",
+    ]
     detail: str
     advice: str
 
@@ -118,7 +155,7 @@ class SessionHeader(Record):
 class Session(SessionHeader):
     """An open session (`session.json`); whoever finds it without an owner collects it."""
 
-    schema_version: SchemaVersion = 1
+    schema_version: SchemaVersion = 2
     token: str
     storage: str
 
@@ -142,7 +179,7 @@ class Run(SessionHeader):
     `temperature_reason` says why `max_temperature_millicelsius` is missing.
     """
 
-    schema_version: SchemaVersion = 1
+    schema_version: SchemaVersion = 2
     ended_wall_ns: int
     runner_version: str | None
     engine: str | None
@@ -156,3 +193,4 @@ class Run(SessionHeader):
     max_temperature_millicelsius: int | None
     temperature_reason: str | None
     doubts: tuple[Doubt, ...]
+    canaries: tuple[CanarySample, ...] = ()

@@ -22,7 +22,10 @@ class BundleSummary(Record):
 
 
 class LatencySummary(Record):
-    """Warm end-to-end latency of the timed images, in ns; `samples` in the order they were made."""
+    """Warm end-to-end latency of the timed images, in ns; `samples` in the order they were made.
+
+    `outliers` counts them and leaves them in; `resolution_ns` is the smallest step between samples.
+    """
 
     median: float
     p25: float | None
@@ -34,6 +37,8 @@ class LatencySummary(Record):
     quantile_method: str
     n: int
     samples: tuple[int, ...]
+    outliers: int | None = None
+    resolution_ns: float | None = None
 
 
 class ColdSummary(Record):
@@ -54,6 +59,37 @@ class ObserverSummary(Record):
     ratio: float
     ci95: tuple[float, float] | None
     n: int
+
+
+class RatioSummary(Record):
+    """A ratio of two medians and its interval; `n` counts the samples above and below the line."""
+
+    ratio: float
+    ci95: tuple[float, float] | None
+    n: tuple[int, int]
+
+
+class CurvePoint(Record):
+    """One slice of a run: images that began between two moments, in seconds from the first timed one."""
+
+    start_s: float
+    end_s: float
+    n: int
+    median_ns: float
+    p25_ns: float | None
+    p75_ns: float | None
+
+
+class DriftSummary(Record):
+    """How latency changed while images were made: the median of the last third over that of the first.
+
+    `p_value` is of the trend test; `onset_s` is where the series changes most, null where there is no change.
+    """
+
+    ratio: float
+    p_value: float
+    onset_s: float | None
+    curve: tuple[CurvePoint, ...]
 
 
 class ThermalSummary(Record):
@@ -86,7 +122,7 @@ class ArtifactSummary(Record):
 class Summary(Record):
     """One run, summed up; `threads` is null where the runtime chose."""
 
-    schema_version: SchemaVersion = 1
+    schema_version: SchemaVersion = 2
     run_id: str
     outcome: Outcome
     reason: str | None
@@ -120,3 +156,6 @@ class Summary(Record):
     licence: Licence
     artifacts: tuple[ArtifactSummary, ...]
     failed_attempts: int
+    drift: DriftSummary | None = None
+    after_gap: RatioSummary | None = None
+    canary_ratio: float | None = None
