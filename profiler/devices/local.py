@@ -18,10 +18,12 @@ import psutil
 from profiler import codec
 from profiler.clock import Clock, Deadline
 from profiler.devices.link import Link, connect
+from profiler.devices.power_saving import power_saving
 from profiler.errors import DeviceError, RunnerLost
 from profiler.records.device import Conditions, DeviceProfile, Power, Unit
 from profiler.records.job import OnDisconnect
 from profiler.records.message import ADDRESS_FILE, TOKEN_FILE, RunnerAddress, RunnerHello
+from profiler.runner import clock_limits
 from profiler.runner.gauges import EnvironmentGauge
 
 LOG_FILE = "runner.log"
@@ -75,6 +77,7 @@ class LocalDevice:
         """Read the state this machine is in; `storage` is where free space is counted."""
         gauge = EnvironmentGauge(self._clock)
         percent, external = gauge.battery()
+        saving, source = power_saving()
         return Conditions(
             power=Power(battery_percent=percent, external_power=external, reason=gauge.missing.get("battery_percent")),
             temperature_millicelsius=gauge.temperature_millicelsius(),
@@ -83,6 +86,10 @@ class LocalDevice:
             free_storage_bytes=psutil.disk_usage(str(storage)).free,
             load_average_1m=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
             cpu_governor=_first_line(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+            power_save=saving,
+            power_save_source=source,
+            cpu_frequency_limit_khz=clock_limits.frequency_limit_khz(),
+            cpu_frequency_max_khz=clock_limits.frequency_max_khz(),
         )
 
     def forget_files(self, files: Iterable[Path]) -> Literal["dropped", "unknown"]:

@@ -12,6 +12,7 @@ import psutil
 from profiler.clock import Clock
 from profiler.quantities import KIB
 from profiler.records.event import EnvironmentSample, MemoryReading, MemorySample
+from profiler.runner.clock_limits import frequency_limit_khz, throttle_count
 
 _STATUS = Path("/proc/self/status")
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
@@ -76,28 +77,47 @@ def _reading_from_rusage() -> MemoryReading:
     )
 
 
+class WorkGauge:
+    """Tells this process's work from everybody else's; each reading covers the time since the last one."""
+
+    def __init__(self) -> None:
+        self._process = psutil.Process()
+        self._cores = psutil.cpu_count() or 1
+        self.read()  # the first reading only sets the point from which the next one counts
+
+    def read(self) -> tuple[float, float, float]:
+        """Return the machine's load in percent of all cores, and own and others' work in percent of one core."""
+        load, own = psutil.cpu_percent(None), self._process.cpu_percent(None)
+        return load, own, max(0.0, load * self._cores - own)
+
+    def others(self) -> float:
+        """Return others' work alone."""
+        return self.read()[2]
+
+
 class EnvironmentGauge:
     """Reads temperature, battery, processor frequency and load; remembers why a reading is missing."""
 
     def __init__(self, clock: Clock) -> None:
         self._now = clock.boot_ns
-        self._process = psutil.Process()
+        self._work = WorkGauge()
         self.missing: dict[str, str] = {}
-        # The first call of either only sets the point from which the next one counts.
-        psutil.cpu_percent(None)
-        self._process.cpu_percent(None)
 
     def sample(self) -> EnvironmentSample:
         """Read every slow gauge once."""
         percent, external = self.battery()
+        load, own, others = self._work.read()
         return EnvironmentSample(
             device_boot_ns=self._now(),
             temperature_millicelsius=self.temperature_millicelsius(),
             battery_percent=percent,
             external_power=external,
             cpu_frequency_khz=self._cpu_frequency_khz(),
-            cpu_load_percent=psutil.cpu_percent(None),
-            own_cpu_percent=self._process.cpu_percent(None),
+            cpu_load_percent=load,
+            own_cpu_percent=own,
+            other_cpu_percent=others,
+            cpu_frequency_limit_khz=frequency_limit_khz(),
+            throttle_count=throttle_count(),
         )
 
     def temperature_millicelsius(self) -> int | None:

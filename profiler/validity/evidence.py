@@ -1,0 +1,46 @@
+"""A run with what was sampled beside it, as the questions look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from profiler import effects
+from profiler.records.event import EnvironmentSample
+from profiler.records.run import IterationSample, Run
+from profiler.records.trace import ProcessTrace
+from profiler.validity.impossible import clock_fault
+
+
+class Evidence:
+    """What a doubt may rest on; built once, asked by all."""
+
+    def __init__(self, run: Run, traces: Sequence[ProcessTrace]) -> None:
+        self.run = run
+        self.traces = traces
+
+    @cached_property
+    def timed(self) -> list[IterationSample]:
+        """Return the timed images; none where their clock is broken, since what follows from them is no finding."""
+        return [] if clock_fault(self.run) else effects.timed(self.run)
+
+    @cached_property
+    def durations(self) -> list[float]:
+        """Return the timed images' times in ns, in order."""
+        return [float(sample.duration_ns) for sample in self.timed]
+
+    @cached_property
+    def environment(self) -> list[EnvironmentSample]:
+        """Return the slow gauges' readings while timed images were made; all of them where a run was too short."""
+        everything = [sample for trace in self.traces for sample in trace.environment]
+        if not self.timed:
+            return everything
+        start_ns, last = self.timed[0].start_boot_ns, self.timed[-1]
+        end_ns = last.start_boot_ns + last.duration_ns
+        return [sample for sample in everything if start_ns <= sample.device_boot_ns <= end_ns] or everything
+
+    @property
+    def cores_taken_by_others(self) -> float | None:
+        """Return how many cores everything but the runner used meanwhile, on average; None where nobody counted."""
+        readings = [s.other_cpu_percent for s in self.environment if s.other_cpu_percent is not None]
+        return sum(readings) / len(readings) / 100 if readings else None
