@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from profiler import effects
+from profiler import effects, stats
 from profiler.records.event import EnvironmentSample
 from profiler.records.run import IterationSample, Run
 from profiler.records.trace import ProcessTrace
@@ -28,6 +28,11 @@ class Evidence:
     def durations(self) -> list[float]:
         """Return the timed images' times in ns, in order."""
         return [float(sample.duration_ns) for sample in self.timed]
+
+    @cached_property
+    def trend(self) -> stats.Trend | None:
+        """Return how the timed images changed from first to last; None where there are too few."""
+        return effects.trend(self.run) if self.timed else None
 
     @cached_property
     def environment(self) -> list[EnvironmentSample]:

@@ -42,7 +42,7 @@ def _counted(evidence: Evidence) -> Iterator[str]:
 
 
 def _slower_images(evidence: Evidence) -> Iterator[str]:
-    trend = effects.trend(evidence.run) if evidence.timed else None
+    trend = evidence.trend
     if trend is None or not trend.slower:
         return
     stage = effects.slowest_stage(evidence.run)

@@ -36,8 +36,8 @@ def _more_images(evidence: Evidence, why: str) -> str:
 
 
 def wide_interval(evidence: Evidence) -> Doubt | None:
-    """Doubt a median that is known to no better than five per cent either way."""
-    if len(evidence.durations) < LEAST_TIMED:
+    """Doubt a median that is known to no better than five per cent either way; drift has a doubt of its own."""
+    if len(evidence.durations) < LEAST_TIMED or (evidence.trend and evidence.trend.change_at is not None):
         return None
     summary = stats.summarise(evidence.durations)
     half = (summary.ci95[1] - summary.ci95[0]) / 2 if summary.ci95 else 0.0
