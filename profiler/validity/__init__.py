@@ -19,6 +19,12 @@ _QUESTIONS = (
     faults.broken_clock,
     faults.implausible,
     faults.samples_lost,
+    conditions.charging,
+    conditions.low_battery,
+    conditions.on_battery,
+    conditions.power_save,
+    conditions.background_load,
+    conditions.oversubscribed,
     images.blank_image,
     images.unchanged_image,
     images.not_deterministic,
@@ -30,16 +36,14 @@ _QUESTIONS = (
     heat.throttled,
     samples.after_gap,
     samples.observer_effect,
-    conditions.charging,
-    conditions.low_battery,
-    conditions.on_battery,
-    conditions.power_save,
-    conditions.background_load,
-    conditions.oversubscribed,
 )
 
 
 def doubts(run: Run, traces: Sequence[ProcessTrace]) -> tuple[Doubt, ...]:
-    """Return every doubt that a run gives cause for, in the order of the list; what was not recorded gives none."""
+    """Return every doubt that a run gives cause for; what was not recorded gives none.
+
+    They come in the order of the list: what was measured, what cannot be, the conditions, and then what may follow
+    from them.
+    """
     evidence = Evidence(run, traces)
     return tuple(doubt for question in _QUESTIONS if (doubt := question(evidence)) is not None)

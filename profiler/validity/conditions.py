@@ -6,7 +6,6 @@ from profiler.records.run import Doubt
 from profiler.validity.evidence import Evidence
 
 BUSY_SHARE_OF_CORES = 0.5
-OTHERS_SHARE_OF_CORES = 0.10
 LOW_BATTERY_PERCENT = 30.0
 
 
@@ -61,8 +60,8 @@ def power_save(evidence: Evidence) -> Doubt | None:
 def background_load(evidence: Evidence) -> Doubt | None:
     """Doubt a run that had to share: with others while it was made or, where nobody counted, right before it.
 
-    Both thresholds are chosen: others' work above a tenth of all cores, or a load average (tasks that run or wait over
-    about a minute, getloadavg(3)) above half of them.
+    The load average counts tasks that run or wait over about a minute (getloadavg(3)); that it may reach half of the
+    cores is chosen.
     """
     found = _others_meanwhile(evidence) or _load_before(evidence)
     if found is None:
@@ -76,9 +75,9 @@ def background_load(evidence: Evidence) -> Doubt | None:
 
 
 def _others_meanwhile(evidence: Evidence) -> str | None:
-    taken, cores = evidence.cores_taken_by_others, evidence.run.unit.logical_cores
-    if taken is None or not cores or taken <= OTHERS_SHARE_OF_CORES * cores:
+    if not evidence.is_shared:
         return None
+    taken, cores = evidence.cores_taken_by_others, evidence.run.unit.logical_cores
     return f"Other processes used {taken:.1f} of {cores} cores while the images were made."
 
 

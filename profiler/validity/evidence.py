@@ -11,6 +11,9 @@ from profiler.records.run import IterationSample, Run
 from profiler.records.trace import ProcessTrace
 from profiler.validity.impossible import clock_fault
 
+# Chosen: a tenth of the cores may cost a tenth of the time.
+OTHERS_SHARE_OF_CORES = 0.10
+
 
 class Evidence:
     """What a doubt may rest on; built once, asked by all."""
@@ -49,3 +52,9 @@ class Evidence:
         """Return how many cores everything but the runner used meanwhile, on average; None where nobody counted."""
         readings = [s.other_cpu_percent for s in self.environment if s.other_cpu_percent is not None]
         return sum(readings) / len(readings) / 100 if readings else None
+
+    @property
+    def is_shared(self) -> bool:
+        """Tell whether others used more than a tenth of all cores meanwhile; then nothing else is to blame first."""
+        taken, cores = self.cores_taken_by_others, self.run.unit.logical_cores
+        return taken is not None and bool(cores) and taken > OTHERS_SHARE_OF_CORES * (cores or 0)

@@ -65,10 +65,9 @@ def _slower_canary(evidence: Evidence) -> Iterator[str]:
 
 
 def _advice(evidence: Evidence) -> str:
-    others, measurement = evidence.cores_taken_by_others, evidence.run.measurement
-    cores = evidence.run.unit.logical_cores
-    if others is not None and cores and others > 0.1 * cores:
-        return f"Other work took {others:.1f} cores, which looks the same: stop it first and measure again."
+    measurement = evidence.run.measurement
+    if evidence.is_shared:
+        return f"Other work took {evidence.cores_taken_by_others:.1f} cores, which looks the same: stop it first."
     if measurement.kind == "sustained":
         return "This is what sustained measures: quote the curve and its end; for the cool latency, --protocol spaced."
     if measurement.kind == "spaced":

@@ -51,8 +51,7 @@ def wide_interval(evidence: Evidence) -> Doubt | None:
 
 
 def _narrowing(evidence: Evidence) -> str:
-    others, cores = evidence.cores_taken_by_others, evidence.run.unit.logical_cores
-    if others is not None and cores and others > 0.1 * cores:
+    if evidence.is_shared:
         return "Stop other work on the device first; more images of a busy device only tell its business better."
     needed = stats.needed_n(evidence.durations, WIDE_SHARE)
     if needed is None or evidence.run.measurement.kind == "sustained":
@@ -86,11 +85,10 @@ def outliers(evidence: Evidence) -> Doubt | None:
 
 
 def _outlier_advice(evidence: Evidence, found: tuple[int, ...]) -> str:
-    warmups = evidence.run.settings.warmups
-    if set(found) <= set(range(len(found))):
-        return f"They come first: raise --warmups, which was {warmups}."
-    if (evidence.cores_taken_by_others or 0) > 0.1:
+    if evidence.is_shared:
         return "Other work ran meanwhile: stop it and measure again."
+    if set(found) == set(range(len(found))):
+        return f"They come first: raise --warmups, which was {evidence.run.settings.warmups}."
     return "Something else used the device now and then: look for timers and updates, and measure again."
 
 
@@ -102,12 +100,18 @@ def warming(evidence: Evidence) -> Doubt | None:
     before, after = evidence.durations[:steady], evidence.durations[steady:]
     if not before or median(before) <= median(after):
         return None  # slower later is another doubt
-    warmups = evidence.run.settings.warmups
     return Doubt(
         kind="warming",
         detail=f"The first {steady} timed images took {100 * (median(before) / median(after) - 1):.0f} % longer.",
-        advice=f"The device was still warming up after {warmups} warm-ups: use --warmups {warmups + steady} or more.",
+        advice=_warming_advice(evidence, steady),
     )
+
+
+def _warming_advice(evidence: Evidence, steady: int) -> str:
+    if evidence.is_shared:
+        return "Other work may have been heavier at first: stop it and measure again."
+    warmups = evidence.run.settings.warmups
+    return f"The device was still warming up after {warmups} warm-ups: use --warmups {warmups + steady} or more."
 
 
 def after_gap(evidence: Evidence) -> Doubt | None:
@@ -123,6 +127,8 @@ def after_gap(evidence: Evidence) -> Doubt | None:
 
 
 def _gap_advice(evidence: Evidence, ratio: float) -> str:
+    if evidence.is_shared:
+        return "Other work ran meanwhile: stop it and measure again."
     if evidence.run.measurement.kind != "spaced":
         return "Something held the run up between images: look at the gaps in the raw samples, and measure again."
     if ratio > 1:

@@ -147,11 +147,11 @@ def test_doubts_come_in_the_order_of_the_closed_list() -> None:
     assert found == [
         "not_a_phone",
         "virtual_device",
-        "too_few",
-        "throttled",
         "power_save",
         "background_load",
         "oversubscribed",
+        "too_few",
+        "throttled",
     ]
 
 
