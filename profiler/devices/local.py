@@ -24,7 +24,7 @@ from profiler.records.device import Conditions, DeviceProfile, Power, Unit
 from profiler.records.job import OnDisconnect
 from profiler.records.message import ADDRESS_FILE, TOKEN_FILE, RunnerAddress, RunnerHello
 from profiler.runner import clock_limits
-from profiler.runner.gauges import EnvironmentGauge
+from profiler.runner.gauges import EnvironmentGauge, usable_cores
 
 LOG_FILE = "runner.log"
 _START_TIMEOUT_S = 60.0
@@ -67,7 +67,7 @@ class LocalDevice:
             virtual=False,
             model=_first_line(Path("/sys/devices/virtual/dmi/id/product_name")),
             processor=_processor_name(),
-            logical_cores=_usable_cores(),
+            logical_cores=len(usable_cores()),
             memory_bytes=psutil.virtual_memory().total,
             operating_system=_operating_system(),
             os_build=platform.release(),
@@ -207,11 +207,6 @@ def _serves(process: psutil.Process, storage: Path) -> bool:
         return False
     # The session may have been started over a link to the store.
     return os.path.realpath(storage) in map(os.path.realpath, arguments)
-
-
-def _usable_cores() -> int | None:
-    """Count the cores that this process may use; containers and `taskset` allow fewer than there are."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def _first_line(path: Path) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +21,7 @@ from profiler.records.event import Artifact, Begin, Canary, Idle, IterationDone,
 from profiler.records.job import Job
 from profiler.runner import canary
 from profiler.runner.engines.engine import Engine, EngineFailure
-from profiler.runner.gauges import MemoryGauge, WorkGauge
+from profiler.runner.gauges import MemoryGauge, WorkGauge, usable_cores
 from profiler.runner.interpreter import Cancelled, Image, Interpreter, Iteration, Watcher, file_constants
 from profiler.runner.readiness import Readiness
 from profiler.runner.repetitions import NotReady, Repetitions
@@ -89,7 +88,7 @@ class Work:
         self._canary = canary.Canary(clock)
         self._cool_canary_ns = 0
         self._last_canary_ns: int | None = None
-        self._others = other_cpu_percent or WorkGauge().others
+        self._others = other_cpu_percent or WorkGauge().others_percent
         self._last_end_ns: int | None = None
         self._images_kept: set[str] = set()
 
@@ -171,7 +170,7 @@ class Work:
             self._others,
             lambda: self._canary.run(canary.BETWEEN_ROUNDS),
             cool_canary_ns=self._cool_canary_ns,
-            cores=os.cpu_count() or 1,
+            cores=len(usable_cores()),
         )
 
     def _run_canary(self, when: Literal["cool", "between"], rounds: int) -> int:
