@@ -18,6 +18,7 @@ from profiler.records.event import (
     Phase,
     Stop,
     Trace,
+    Waiting,
 )
 from profiler.records.message import (
     PROTOCOL_VERSION,
@@ -56,7 +57,11 @@ def make_journal() -> tuple[AnyEvent, ...]:
     """Return a whole job: four loads, a cold image, a timed one, and a good end."""
     end = {"outcome": "completed", "reason": None, "stage": None, "component": None, "memory": make_memory()}
     return _numbered(
-        _start_told() + _image_told("cold", 520_000_000) + _image_told("timed", 405_000_000) + [(Stop, end)]
+        _start_told()
+        + _image_told("cold", 520_000_000)
+        + [(Waiting, {"reason": "a pause of 2 s"})]
+        + _image_told("timed", 405_000_000)
+        + [(Stop, end)]
     )
 
 

@@ -17,7 +17,7 @@ from profiler.errors import ProfilerError
 from profiler.journal import Journal
 from profiler.plan_rules import check_plan
 from profiler.quantities import NS_PER_MS
-from profiler.records.event import Artifact, Begin, Canary, Idle, IterationDone, LoadDone, Outcome, Phase, Stop
+from profiler.records.event import Artifact, Begin, Canary, Idle, IterationDone, LoadDone, Outcome, Phase, Stop, Waiting
 from profiler.records.job import Job
 from profiler.runner import canary
 from profiler.runner.engines.engine import Engine, EngineFailure
@@ -162,7 +162,14 @@ class Work:
 
     def _repetitions(self) -> Repetitions:
         job = self._job
-        return Repetitions(job.measurement, job.repeats, self._clock, self._readiness(), self._watcher.check)
+        return Repetitions(
+            job.measurement,
+            job.repeats,
+            self._clock,
+            self._readiness(),
+            check=self._watcher.check,
+            waiting=lambda reason: self._journal.append(Waiting, reason=reason),
+        )
 
     def _readiness(self) -> Readiness:
         return Readiness(

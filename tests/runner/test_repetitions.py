@@ -20,9 +20,10 @@ def repetitions(
     repeats: int = 3,
     others: Callable[[], float] = lambda: 0.0,
     check: Callable[[], None] = lambda: None,
+    waiting: Callable[[str], object] = lambda reason: None,
 ) -> Repetitions:
     readiness = Readiness(lambda: None, others, lambda: 1, cool_canary_ns=1, cores=1)
-    return Repetitions(measurement, repeats, clock, readiness, check)
+    return Repetitions(measurement, repeats, clock, readiness, check=check, waiting=waiting)
 
 
 def test_a_burst_waits_for_nothing() -> None:
@@ -36,9 +37,17 @@ def test_spaced_images_wait_for_the_gap_and_then_for_the_machine() -> None:
     busy = itertools.chain([0.0, 99.0, 99.0], itertools.repeat(0.0))
     numbers = iter(repetitions(clock, Measurement(kind="spaced", gap_s=2.0), others=lambda: next(busy)))
     assert next(numbers) == 0
-    assert clock.boot_ns() == 3 * NS_PER_S  # the gap, and half a second twice
+    assert clock.boot_ns() == 6 * NS_PER_S  # the gap, and two seconds twice
     assert next(numbers) == 1
-    assert clock.boot_ns() == 5 * NS_PER_S
+    assert clock.boot_ns() == 8 * NS_PER_S
+
+
+def test_whoever_listens_hears_why_there_is_a_wait_and_that_it_goes_on() -> None:
+    heard: list[str] = []
+    busy = itertools.chain([0.0, 99.0], itertools.repeat(0.0))
+    spaced = Measurement(kind="spaced", gap_s=12.0)
+    list(repetitions(FakeClock(), spaced, repeats=1, others=lambda: next(busy), waiting=heard.append))
+    assert heard == ["a pause of 12 s"] * 3 + ["other work uses 1.0 of 1 cores"]
 
 
 def test_even_without_a_gap_there_is_time_to_see_what_else_runs() -> None:
