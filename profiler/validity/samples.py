@@ -15,6 +15,7 @@ COARSE_SHARE = 0.01
 OUTLIER_SHARE = 0.05
 OBSERVER_SHARE = 0.01
 GAP_SHARE = 0.05
+WARMING_SHARE = 0.25
 
 
 def too_few(evidence: Evidence) -> Doubt | None:
@@ -110,6 +111,8 @@ def warming(evidence: Evidence) -> Doubt | None:
 def _warming_advice(evidence: Evidence, steady: int) -> str:
     if evidence.is_shared:
         return "Other work may have been heavier at first: stop it and measure again."
+    if steady > WARMING_SHARE * len(evidence.durations):
+        return "No warm-up lasts that long: something else slowed the device at first; find it and measure again."
     warmups = evidence.run.settings.warmups
     return f"The device was still warming up after {warmups} warm-ups: use --warmups {warmups + steady} or more."
 

@@ -77,6 +77,11 @@ def test_images_that_get_faster_ask_for_as_many_more_warmups() -> None:
     assert "--warmups 6 or more" in doubt.advice
 
 
+def test_half_a_run_is_no_warmup() -> None:
+    doubt = found("warming", run_of(noisy(30, factor=[1.4] * 14 + [1.0] * 16)))
+    assert "No warm-up lasts that long" in doubt.advice
+
+
 def test_images_that_get_slower_are_not_warming() -> None:
     assert "warming" not in kinds(run_of(noisy(30, factor=[0.8] * 5 + [1.0] * 25)))
 
