@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import resource
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -89,20 +90,22 @@ class WorkShares(NamedTuple):
 
 
 class WorkGauge:
-    """Tells this process's work from everybody else's on the cores that it may use."""
+    """Tells this process's work from everybody else's on the cores that it may use; several threads may read."""
 
     def __init__(self) -> None:
         self._process = psutil.Process()
         self._cores = usable_cores()
         self._last = self._look()
+        self._lock = threading.Lock()
 
     def read(self) -> WorkShares:
         """Return the shares since the last reading; None where that was a moment ago, since the system counts ticks."""
-        now = self._look()
-        wall, busy, own = (after - before for after, before in zip(now, self._last, strict=True))
-        if wall < _LEAST_WINDOW_S:
-            return WorkShares(None, None, None)
-        self._last = now
+        with self._lock:
+            now, last = self._look(), self._last
+            if now[0] - last[0] < _LEAST_WINDOW_S:
+                return WorkShares(None, None, None)
+            self._last = now
+        wall, busy, own = (after - before for after, before in zip(now, last, strict=True))
         busy = max(busy, own)
         return WorkShares(100 * busy / wall / len(self._cores), 100 * own / wall, 100 * (busy - own) / wall)
 

@@ -137,8 +137,10 @@ class Work:
         self._iterate(interpreter, inputs, "cold", 0)
         for number in range(self._job.warmups):
             self._iterate(interpreter, inputs, "warmup", number)
+        self._tracer.look()
         for number in self._repetitions():
             self._iterate(interpreter, inputs, "timed", number)
+        self._tracer.look()
         self._run_canary("between", canary.BETWEEN_ROUNDS)
         for number in range(2 * self._job.observer_pairs):
             self._iterate(interpreter, inputs, "observer", number, traced=_traced_in_pair(number))

@@ -39,13 +39,18 @@ class Evidence:
 
     @cached_property
     def environment(self) -> list[EnvironmentSample]:
-        """Return the slow gauges' readings while timed images were made; all of them where a run was too short."""
-        everything = [sample for trace in self.traces for sample in trace.environment]
+        """Return the slow gauges' readings about the time of the timed images; all where there are no such.
+
+        A reading of work covers the time since the one before it, so the first one after the last image belongs to it.
+        """
+        readings = [sample for trace in self.traces for sample in trace.environment]
         if not self.timed:
-            return everything
+            return readings
         start_ns, last = self.timed[0].start_boot_ns, self.timed[-1]
         end_ns = last.start_boot_ns + last.duration_ns
-        return [sample for sample in everything if start_ns <= sample.device_boot_ns <= end_ns] or everything
+        later = [sample for sample in readings if sample.device_boot_ns > start_ns]
+        inside = [sample for sample in later if sample.device_boot_ns <= end_ns]
+        return later[: len(inside) + 1] or readings
 
     @property
     def cores_taken_by_others(self) -> float | None:
