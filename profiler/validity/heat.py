@@ -18,10 +18,14 @@ def throttled(evidence: Evidence) -> Doubt | None:
 
     No status enum is asked: phones say "nominal" while they run at half their clock (docs/method.md).
     """
-    signs = [*_limited_clock(evidence), *_counted(evidence), *_slower_images(evidence), *_slower_canary(evidence)]
+    processor = [*_limited_clock(evidence), *_counted(evidence), *_slower_canary(evidence)]
+    signs = [*processor, *_slower_images(evidence)]
     if not signs:
         return None
-    return Doubt(kind="throttled", detail=f"The device slowed down: {'; '.join(signs)}.", advice=_advice(evidence))
+    detail = f"The device slowed down: {'; '.join(signs)}."
+    if not processor and effects.canary_ratio(evidence.run) is not None:
+        detail += " The canary kept its time: it was not the processor's clock."
+    return Doubt(kind="throttled", detail=detail, advice=_advice(evidence))
 
 
 def _limited_clock(evidence: Evidence) -> Iterator[str]:

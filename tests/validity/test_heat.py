@@ -65,6 +65,14 @@ def test_a_canary_beyond_a_tenth_over_its_cool_time_is_a_sign(between: tuple[int
     assert kinds(sound_run(canaries=canaries(100, *between))) == expected
 
 
+def test_a_canary_that_kept_its_time_speaks_for_the_processor() -> None:
+    slower = images(make_samples(noisy(30, factor=SLOWER)))
+    told = "it was not the processor's clock"
+    assert told in only_doubt(sound_run(iterations=slower, canaries=canaries(100, 101, 101))).detail
+    assert told not in only_doubt(sound_run(iterations=slower, canaries=canaries(100, 150, 150))).detail
+    assert told not in only_doubt(sound_run(iterations=slower)).detail
+
+
 @pytest.mark.parametrize(
     ("measurement", "told"),
     [
