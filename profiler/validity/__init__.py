@@ -8,9 +8,10 @@ from profiler.records.run import Doubt, Run
 from profiler.records.trace import ProcessTrace
 from profiler.validity import conditions, device, faults, heat, images, samples
 from profiler.validity.evidence import Evidence
+from profiler.validity.images import same_image
 from profiler.validity.impossible import clock_fault, memory_fault
 
-__all__ = ["clock_fault", "doubts", "memory_fault"]
+__all__ = ["clock_fault", "doubts", "memory_fault", "same_image"]
 
 _QUESTIONS = (
     device.not_a_phone,

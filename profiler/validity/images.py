@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from profiler.records.run import Doubt
+from collections.abc import Sequence
+
+from profiler.records.run import Doubt, Run
 from profiler.validity.evidence import Evidence
 
 FLAT_LEVELS = 1.0
@@ -52,3 +54,15 @@ def _determinism_advice(evidence: Evidence) -> str:
     if evidence.run.settings.threads == 1:
         return "One thread was used already: compare the kept images; the runtime or a graph draws its own noise."
     return "Compare the kept images; with --threads 1 sums are always added in the same order."
+
+
+def same_image(runs: Sequence[Run]) -> tuple[tuple[str, str], ...]:
+    """Return the ids of runs that made the same image from different inputs: something ignores what it is given."""
+    first: dict[str, Run] = {}
+    pairs = []
+    for run in runs:
+        for image in (image for image in run.images if image.role == "output"):
+            other = first.setdefault(image.sha256, run)
+            if other.settings.inputs_sha256 != run.settings.inputs_sha256:
+                pairs.append((other.run_id, run.run_id))
+    return tuple(dict.fromkeys(pairs))

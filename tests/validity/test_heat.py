@@ -4,6 +4,7 @@ import pytest
 
 from profiler.records.event import EnvironmentSample, StageTime
 from profiler.records.job import Measurement
+from profiler.validity import doubts
 from tests.records_for_tests import BOOT_NS
 from tests.runs_for_tests import make_conditions, make_sample, make_samples
 from tests.validity.evidence_for_tests import canaries, environment, images, kinds, noisy, only_doubt, sound_run, trace
@@ -87,11 +88,5 @@ def test_advice_depends_on_the_protocol_that_was_used(measurement: Measurement, 
 
 def test_other_work_is_to_be_stopped_before_heat_is_blamed() -> None:
     run = sound_run(iterations=images(make_samples(noisy(30, factor=SLOWER))))
-    (found,) = [d for d in _all(run, trace(environment(other_cpu_percent=150.0))) if d.kind == "throttled"]
-    assert "Other work took 1.5 cores" in found.advice
-
-
-def _all(run, *traces):  # type: ignore[no-untyped-def]
-    from profiler.validity import doubts
-
-    return doubts(run, traces)
+    found = {doubt.kind: doubt for doubt in doubts(run, [trace(environment(other_cpu_percent=150.0))])}
+    assert "Other work took 1.5 cores" in found["throttled"].advice
