@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from profiler.errors import ProfilerError
 from profiler.journal import Journal
 from profiler.plan_rules import check_plan
 from profiler.records.event import Artifact, Begin, Idle, IterationDone, LoadDone, Outcome, Phase, Stop
-from profiler.records.job import Job
+from profiler.records.job import READY_TIMEOUT_S, Job
 from profiler.runner.engines.engine import Engine, EngineFailure
 from profiler.runner.gauges import MemoryGauge
 from profiler.runner.interpreter import Cancelled, Image, Interpreter, Iteration, Watcher, file_constants
@@ -25,7 +26,6 @@ from profiler.runner.tracer import Tracer
 
 _DISTINCT_IMAGES = 8
 _READY_MARGIN_MILLICELSIUS = 3000
-_READY_TIMEOUT_S = 600.0
 
 
 class NotReady(Exception):
@@ -83,9 +83,10 @@ class Work:
         self._images_kept: set[str] = set()
 
     def run(self) -> None:
-        """Do the whole job; every way it can end is a stop event."""
+        """Do the whole job; every way it can end is a stop event. Raises OSError where that cannot be written."""
         outcome, reason = self._outcome()
-        self._tracer.end()
+        with contextlib.suppress(OSError):  # where there is no room for the last samples, the end may still find some
+            self._tracer.end()
         failed = outcome != "completed"
         self._journal.append(
             Stop,
@@ -113,6 +114,8 @@ class Work:
             return "failed", "out_of_memory: the runner could not allocate"
         except ProfilerError as error:
             return "refused", str(error)
+        except OSError as error:
+            return "aborted", f"storage: {error.strerror or error}, on the device"
         except Exception as error:  # noqa: BLE001 - the process edge: the journal must say that the job ended
             return "failed", f"runner_error: {type(error).__name__}: {error}"
         return "completed", None
@@ -165,11 +168,11 @@ class Work:
 
     def _wait_until_ready(self, gap_s: float, start_millicelsius: int | None) -> None:
         """Wait for the gap, and for the machine to be about as cool as it was at the start."""
-        gap, limit = Deadline(gap_s, self._clock), Deadline(_READY_TIMEOUT_S, self._clock)
+        gap, limit = Deadline(gap_s, self._clock), Deadline(READY_TIMEOUT_S, self._clock)
         while not gap.passed() or self._too_hot(start_millicelsius):
             self._watcher.check()
             if gap.passed() and limit.passed():
-                raise NotReady(f"not_ready: still hotter than at the start after {_READY_TIMEOUT_S:.0f} s")
+                raise NotReady(f"not_ready: still hotter than at the start after {READY_TIMEOUT_S:.0f} s")
             self._clock.sleep(min(0.05, max(gap.left_s(), 0.01)))
 
     def _too_hot(self, start_millicelsius: int | None) -> bool:
