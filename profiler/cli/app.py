@@ -248,6 +248,39 @@ def show(
 
 
 @app.command()
+def report(
+    runs: Annotated[
+        list[str] | None, typer.Argument(help="Runs: ids, starts of ids, or 'last'.", show_default="last")
+    ] = None,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="File to write; its ending is the format: .html, .csv, .samples.csv, .parquet, .samples.parquet, "
+            ".md, or .json for the Perfetto UI (may be repeated).",
+            show_default="report-RUN.html",
+        ),
+    ] = None,
+    png: Annotated[Path | None, typer.Option("--png", help="Folder for every figure as PNG.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")] = False,
+    store: Store = None,
+    policy: PolicyName = "moi-bench",
+    not_required: NotRequired = None,
+    as_json: Json = False,
+) -> int:
+    """Write runs as one self-contained HTML page, or as tables and traces for other tools.
+
+    Several runs are compared side by side.
+    """
+    from profiler.cli import reporting
+
+    wanted = reporting.Wanted(out or (), png, force)
+    without = [metric.value for metric in not_required or ()]
+    return reporting.report(runs or (), store, policy, without, wanted, as_json=as_json)
+
+
+@app.command()
 def devices(as_json: Json = False) -> int:
     """List the devices that can be measured on."""
     from profiler.cli import listing

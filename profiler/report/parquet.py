@@ -1,0 +1,33 @@
+"""Tables as Parquet, with types kept and missing values missing. Needs the analysis extra."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Sequence
+
+from profiler.errors import MissingExtra
+from profiler.report.entry import Entry
+from profiler.report.tables import Row, columns, run_rows, sample_rows
+
+
+def runs_parquet(entries: Sequence[Entry]) -> bytes:
+    """Return one row a run. Raises MissingExtra."""
+    return _parquet(run_rows(entries))
+
+
+def samples_parquet(entries: Sequence[Entry]) -> bytes:
+    """Return one row an image, in the order they were made. Raises MissingExtra."""
+    return _parquet(sample_rows(entries))
+
+
+def _parquet(rows: Iterable[Row]) -> bytes:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ModuleNotFoundError as error:
+        raise MissingExtra("Parquet", "analysis") from error
+    kept = list(rows)
+    table = pa.table({name: [row.get(name) for row in kept] for name in columns(kept)})
+    stream = io.BytesIO()
+    parquet.write_table(table, stream, compression="zstd")
+    return stream.getvalue()
