@@ -20,7 +20,7 @@ def runs_csv(entries: Sequence[Entry]) -> str:
 
 def samples_csv(entries: Sequence[Entry]) -> str:
     """Return one row an image, in the order they were made."""
-    return _csv(sample_rows(entries))
+    return _csv(sample_rows(entry.run for entry in entries))
 
 
 def _csv(rows: Iterable[dict[str, Value]]) -> str:

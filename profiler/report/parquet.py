@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from profiler.errors import MissingExtra
 from profiler.report.entry import Entry
-from profiler.report.tables import Row, columns, run_rows, sample_rows
+from profiler.report.tables import Row, kinds, run_rows, sample_rows
 
 
 def runs_parquet(entries: Sequence[Entry]) -> bytes:
@@ -17,7 +17,7 @@ def runs_parquet(entries: Sequence[Entry]) -> bytes:
 
 def samples_parquet(entries: Sequence[Entry]) -> bytes:
     """Return one row an image, in the order they were made. Raises MissingExtra."""
-    return _parquet(sample_rows(entries))
+    return _parquet(sample_rows(entry.run for entry in entries))
 
 
 def _parquet(rows: Iterable[Row]) -> bytes:
@@ -27,7 +27,9 @@ def _parquet(rows: Iterable[Row]) -> bytes:
     except ModuleNotFoundError as error:
         raise MissingExtra("Parquet", "analysis") from error
     kept = list(rows)
-    table = pa.table({name: [row.get(name) for row in kept] for name in columns(kept)})
+    types = {str: pa.string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
+    schema = pa.schema([(name, types[kind]) for name, kind in kinds(kept).items()])
+    table = pa.table({name: [row.get(name) for row in kept] for name in schema.names}, schema=schema)
     stream = io.BytesIO()
     parquet.write_table(table, stream, compression="zstd")
     return stream.getvalue()

@@ -17,8 +17,8 @@ from profiler.records.run import Run
 from profiler.records.trace import ProcessTrace, Span
 from profiler.report.entry import Entry, labels
 
-_IMAGES, _LOADS = 1, 2  # thread ids
-_PROCESSES_A_RUN = 1000
+_LOADS, _IMAGES = 1, 2  # tracks of a process; no track has its process' own number, which would mean a main thread
+_TRACKS, _PROCESSES = 10, 10_000
 Event = dict[str, Any]
 
 
@@ -27,7 +27,7 @@ def perfetto(entries: Sequence[Entry]) -> bytes:
     events = [
         event
         for number, (entry, name) in enumerate(zip(entries, labels(entries), strict=True))
-        for event in _run(entry, name, 1 + number * _PROCESSES_A_RUN)
+        for event in _run(entry, name, (1 + number) * _PROCESSES * _TRACKS)
     ]
     meta = {"made by": "ondevice-profiler", "runs": ", ".join(entry.run.run_id for entry in entries)}
     return msgspec.json.encode({"displayTimeUnit": "ms", "otherData": meta, "traceEvents": events})
@@ -39,7 +39,7 @@ def _run(entry: Entry, name: str, first_pid: int) -> Iterator[Event]:
     traces = {trace.process: trace for trace in entry.traces}
     numbers = sorted({*traces, *(process.process for process in run.processes), *(s.process for s in run.iterations)})
     for number in numbers:
-        pid = first_pid + number
+        pid = first_pid + number * _TRACKS
         yield from _names(pid, f"{name}, process {number} ({run.run_id})")
         yield from _images(run, number, pid, origin)
         if number in traces:
@@ -60,16 +60,16 @@ def _origin(run: Run, traces: Sequence[ProcessTrace]) -> int:
 def _names(pid: int, name: str) -> Iterator[Event]:
     yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": name}}
     yield {"ph": "M", "name": "process_sort_index", "pid": pid, "tid": 0, "args": {"sort_index": pid}}
-    for tid, words in ((_IMAGES, "images and stages"), (_LOADS, "loads")):
-        yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": words}}
-        yield {"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": tid}}
+    for track, words in ((_LOADS, "loads"), (_IMAGES, "images and stages")):
+        yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": pid + track, "args": {"name": words}}
+        yield {"ph": "M", "name": "thread_sort_index", "pid": pid, "tid": pid + track, "args": {"sort_index": track}}
 
 
 def _images(run: Run, process: int, pid: int, origin: int) -> Iterator[Event]:
     for sample in run.iterations:
         if sample.process == process:
             args = {"iteration": sample.iteration, "traced": sample.traced, "image_sha256": sample.image_sha256}
-            where = {"cat": sample.phase, "pid": pid, "tid": _IMAGES}
+            where = {"cat": sample.phase, "pid": pid, "tid": pid + _IMAGES}
             yield _slice(
                 f"{sample.phase} image {sample.iteration}",
                 sample.start_boot_ns - origin,
@@ -82,7 +82,7 @@ def _images(run: Run, process: int, pid: int, origin: int) -> Iterator[Event]:
 def _spans(trace: ProcessTrace, pid: int, origin: int) -> Iterator[Event]:
     for span in trace.spans:
         load = span.phase == "load"
-        where = {"cat": span.phase, "pid": pid, "tid": _LOADS if load else _IMAGES}
+        where = {"cat": span.phase, "pid": pid, "tid": pid + (_LOADS if load else _IMAGES)}
         args = {"phase": span.phase, "iteration": span.iteration, "component": span.component}
         name = f"load {span.component}" if load else span.stage
         yield _slice(name, span.start_boot_ns - origin, _length(span, trace), where, args)
@@ -100,28 +100,28 @@ def _slice(name: str, start_ns: int, duration_ns: int, where: Event, args: Event
     return {"ph": "X", "name": name, "ts": start_ns / NS_PER_US, "dur": duration_ns / NS_PER_US, **where, "args": args}
 
 
-_COUNTERS: tuple[tuple[str, Callable[[EnvironmentSample], float | None]], ...] = (
-    ("temperature, °C", lambda s: None if s.temperature_millicelsius is None else s.temperature_millicelsius / 1000),
-    ("battery, %", lambda s: s.battery_percent),
-    ("processor clock, MHz", lambda s: None if s.cpu_frequency_khz is None else s.cpu_frequency_khz / 1000),
-    ("clock limit, MHz", lambda s: None if s.cpu_frequency_limit_khz is None else s.cpu_frequency_limit_khz / 1000),
-    ("this runner, % of a core", lambda s: s.own_cpu_percent),
-    ("everything else, % of a core", lambda s: s.other_cpu_percent),
+_COUNTERS: tuple[tuple[str, str, Callable[[EnvironmentSample], float | None]], ...] = (
+    ("temperature", "°C", lambda s: None if s.temperature_millicelsius is None else s.temperature_millicelsius / 1000),
+    ("battery", "%", lambda s: s.battery_percent),
+    ("processor clock", "MHz", lambda s: None if s.cpu_frequency_khz is None else s.cpu_frequency_khz / 1000),
+    ("clock limit", "MHz", lambda s: None if s.cpu_frequency_limit_khz is None else s.cpu_frequency_limit_khz / 1000),
+    ("this runner", "% of a core", lambda s: s.own_cpu_percent),
+    ("everything else", "% of a core", lambda s: s.other_cpu_percent),
 )
 
 
 def _counters(run: Run, trace: ProcessTrace, pid: int, origin: int) -> Iterator[Event]:
     for memory in trace.memory:
-        yield _counter("resident memory, MiB", memory.device_boot_ns - origin, memory.resident_bytes / MIB, pid)
+        yield _counter("resident memory", "MiB", memory.device_boot_ns - origin, memory.resident_bytes / MIB, pid)
     for sample in trace.environment:
-        for name, read in _COUNTERS:
+        for name, unit, read in _COUNTERS:
             value = read(sample)
             if value is not None:
-                yield _counter(name, sample.device_boot_ns - origin, value, pid)
+                yield _counter(name, unit, sample.device_boot_ns - origin, value, pid)
     for canary in run.canaries:
         if canary.process == trace.process:
-            yield _counter("canary, ms", canary.device_boot_ns - origin, canary.duration_ns / 1e6, pid)
+            yield _counter("canary", "ms", canary.device_boot_ns - origin, canary.duration_ns / 1e6, pid)
 
 
-def _counter(name: str, at_ns: int, value: float, pid: int) -> Event:
-    return {"ph": "C", "name": name, "ts": at_ns / NS_PER_US, "pid": pid, "args": {"value": value}}
+def _counter(name: str, unit: str, at_ns: int, value: float, pid: int) -> Event:
+    return {"ph": "C", "name": name, "ts": at_ns / NS_PER_US, "pid": pid, "args": {unit: value}}

@@ -10,11 +10,29 @@ from profiler.report.entry import Entry
 
 Value = str | int | float | bool | None
 Row = dict[str, Value]
+Kind = type[str] | type[int] | type[float] | type[bool]
+_BY_ENDING: dict[str, Kind] = {
+    **dict.fromkeys(("median_ns", "p25_ns", "p75_ns", "p90_ns", "low_ns", "high_ns"), float),
+    **dict.fromkeys(("_s", "minutes", "ratio", "value", "percent", "average_1m", "guidance_image"), float),
+    **dict.fromkeys(("_ns", "_bytes", "_millicelsius", "threads", "outliers", "_n"), int),
+    "external_power": bool,
+}
 
 
 def columns(rows: Iterable[Row]) -> list[str]:
     """Return the names of all columns, in the order they first come up."""
     return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def kinds(rows: Sequence[Row]) -> dict[str, Kind]:
+    """Return each column's type, also where every value is missing: tables of different runs fit together."""
+    return {name: _kind(name, {type(row[name]) for row in rows if row.get(name) is not None}) for name in columns(rows)}
+
+
+def _kind(name: str, found: set[type]) -> Kind:
+    if not found:
+        return next((kind for ending, kind in _BY_ENDING.items() if name.endswith(ending)), str)
+    return float if float in found else next(kind for kind in (bool, int, str) if kind in found)
 
 
 def run_rows(entries: Iterable[Entry]) -> Iterator[Row]:
@@ -59,11 +77,11 @@ def run_row(run: Run, summary: Summary) -> Row:
     }
 
 
-def sample_rows(entries: Sequence[Entry]) -> Iterator[Row]:
+def sample_rows(runs: Iterable[Run]) -> Iterator[Row]:
     """Yield one row an image of any kind; a stage's time is a column of its own."""
-    for entry in entries:
-        identity = _identity(entry.run)
-        for number, sample in enumerate(entry.run.iterations, 1):
+    for run in runs:
+        identity = _identity(run)
+        for number, sample in enumerate(run.iterations, 1):
             yield {**identity, "image": number, **_sample(sample)}
 
 
