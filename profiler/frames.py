@@ -86,9 +86,8 @@ def _frame(rows: Iterable[Row]) -> pd.DataFrame:
     except ModuleNotFoundError as error:
         raise MissingExtra("a data frame", "analysis") from error
     kept = list(rows)
-    frame = pd.DataFrame(
-        {name: pd.array([row.get(name) for row in kept], dtype=_DTYPES[kind]) for name, kind in kinds(kept).items()}
-    )
+    types = {name: _DTYPES[kind] for name, kind in kinds(kept).items()}
+    frame = pd.DataFrame(kept, columns=list(types), dtype=object).astype(types)
     if "started_wall_ns" in frame:
         # pandas takes ns as they are; a column of times is what everyone makes of it first.
         frame.insert(1, "started", pd.to_datetime(frame.pop("started_wall_ns") // NS_PER_US, unit="us", utc=True))

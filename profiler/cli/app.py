@@ -312,8 +312,9 @@ def runs(
 ) -> int:
     """List runs, oldest first; each filter may be repeated, and takes any of its values."""
     from profiler.cli import showing
+    from profiler.report.listing import Filter
 
-    chosen = showing.Filter(
+    chosen = Filter(
         devices=tuple(device or ()),
         models=tuple(model or ()),
         tasks=_values(task),

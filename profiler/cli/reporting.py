@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
+
+from rich.progress import Progress
 
 from profiler import __version__
 from profiler.cli.output import notes, print_json
@@ -18,6 +21,7 @@ from profiler.report.summary import summarise
 from profiler.report.terminal import plain
 from profiler.store import Store
 
+_WORTH_A_BAR = 3
 Make = Callable[[Sequence[Entry]], bytes]
 
 
@@ -125,7 +129,16 @@ def _tell(written: Written, as_json: bool) -> None:
 def _html(entries: Sequence[Entry]) -> bytes:
     from profiler.report.html import page
 
-    return page(entries, __version__).encode()
+    with _progress(len(entries)) as done:
+        return page(entries, __version__, done).encode()
+
+
+@contextlib.contextmanager
+def _progress(number: int) -> Iterator[Callable[[], None]]:
+    """Count runs drawn on a terminal; a third of a second each is soon more than one waits for in the dark."""
+    with Progress(console=notes(), transient=True, disable=number < _WORTH_A_BAR) as bar:
+        task = bar.add_task("drawing", total=number)
+        yield lambda: bar.advance(task)
 
 
 def _runs_csv(entries: Sequence[Entry]) -> bytes:

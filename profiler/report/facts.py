@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from profiler.quantities import NS_PER_S, format_bytes, format_ns
 from profiler.records.run import Run
 from profiler.records.summary import LatencySummary, Summary
-from profiler.report.entry import Entry
-from profiler.report.terminal import tier_line
 
 Row = tuple[str, str]
 
@@ -252,79 +250,3 @@ def samples(run: Run) -> Grid:
 
 def _ms(duration_ns: int) -> str:
     return f"{duration_ns / 1e6:.3f}"
-
-
-class Compared(NamedTuple):
-    """One line of a comparison: its name, a cell a run, and whether what should be alike differs."""
-
-    name: str
-    cells: tuple[str, ...]
-    differs: bool
-
-
-def comparison(entries: Sequence[Entry]) -> list[Compared]:
-    """Return metrics and conditions as lines, runs as columns."""
-    results = [Compared(name, tuple(read(entry) for entry in entries), False) for name, read in _RESULTS]
-    alike = [(name, tuple(read(entry) for entry in entries)) for name, read in _ALIKE]
-    return [*results, *(Compared(name, cells, len(set(cells)) > 1) for name, cells in alike)]
-
-
-def _of_latency(read: Callable[[LatencySummary], str]) -> Callable[[Entry], str]:
-    return lambda entry: read(entry.summary.latency_ns) if entry.summary.latency_ns else "no timed image"
-
-
-def _quartiles(latency: LatencySummary) -> str:
-    return "one sample" if latency.p25 is None else f"{format_ns(latency.p25)} to {format_ns(latency.p75)}"
-
-
-def _bounds(latency: LatencySummary) -> str:
-    return (
-        f"none ({latency.ci_method})"
-        if latency.ci95 is None
-        else f"{format_ns(latency.ci95[0])} to {format_ns(latency.ci95[1])}"
-    )
-
-
-def _hottest(entry: Entry) -> str:
-    highest = entry.summary.thermal.max_millicelsius
-    return "unknown" if highest is None else f"{highest / 1000:.1f} °C"
-
-
-_Reader = Callable[[Entry], str]
-_RESULTS: tuple[tuple[str, _Reader], ...] = (
-    ("tier", lambda entry: entry.summary.tier.tier),
-    ("why", lambda entry: tier_line(entry.summary).partition(", ")[2].rstrip(".") or tier_line(entry.summary)),
-    ("outcome", lambda entry: failure(entry.summary) or "completed"),
-    ("latency, median", _of_latency(lambda latency: format_ns(latency.median))),
-    ("latency, p25 to p75", _of_latency(_quartiles)),
-    ("latency, 95 % interval of the median", _of_latency(_bounds)),
-    ("latency, n", _of_latency(lambda latency: str(latency.n))),
-    ("load, median", lambda entry: format_ns(entry.summary.cold.load_ns)),
-    ("first image, median", lambda entry: format_ns(entry.summary.cold.first_image_ns)),
-    ("fresh processes, n", lambda entry: str(entry.summary.cold.n)),
-    ("peak memory", lambda entry: format_bytes(entry.summary.peak_memory_bytes)),
-    ("size for the task", lambda entry: format_bytes(entry.summary.bundle.size_bytes)),
-    ("temperature, largest", _hottest),
-    ("doubts", lambda entry: ", ".join(doubt.kind for doubt in entry.summary.doubts) or "none"),
-)
-_ALIKE: tuple[tuple[str, _Reader], ...] = (
-    (
-        "device",
-        lambda entry: f"{entry.run.unit.profile}: {entry.run.unit.processor or entry.run.unit.model or 'unknown'}",
-    ),
-    ("system", lambda entry: f"{entry.run.unit.operating_system}, {entry.run.unit.os_build}"),
-    ("protocol", lambda entry: entry.summary.protocol),
-    ("model", lambda entry: entry.run.model),
-    ("bundle", lambda entry: entry.run.bundle.sha256[:12]),
-    ("task", lambda entry: entry.run.task),
-    ("steps", lambda entry: str(entry.run.settings.steps)),
-    ("image", lambda entry: f"{entry.run.settings.width}×{entry.run.settings.height}"),
-    ("precision", lambda entry: entry.run.recipe.precision),
-    ("runtime", lambda entry: entry.run.engine or entry.run.recipe.runtime),
-    (
-        "threads",
-        lambda entry: str(entry.run.settings.threads) if entry.run.settings.threads else "the runtime's choice",
-    ),
-    ("prompt", lambda entry: entry.run.settings.prompt),
-    ("seed", lambda entry: str(entry.run.settings.seed)),
-)

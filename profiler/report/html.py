@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import base64
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
@@ -14,13 +13,15 @@ from markupsafe import Markup
 
 from profiler.quantities import NS_PER_S
 from profiler.report import facts, palette
+from profiler.report.comparing import comparison, lead
 from profiler.report.csv_file import samples_csv
 from profiler.report.entry import Entry, labels
 from profiler.report.figures import canvas, drawings
 from profiler.report.figures.canvas import Drawing
 from profiler.report.pictures import Picture, picture
 from profiler.report.terminal import _rows as rows
-from profiler.report.terminal import plain, tier_line
+from profiler.report.terminal import tier_line
+from profiler.report.words import foreign, one_line
 
 _MANY = 6  # from here on figures are small multiples: one width, two beside each other on a wide screen
 _MOST_SAMPLES = 400
@@ -56,19 +57,20 @@ class Section(NamedTuple):
     csv: str
 
 
-def page(entries: Sequence[Entry], profiler_version: str) -> str:
-    """Return the page for one run, or for several side by side."""
+def page(entries: Sequence[Entry], profiler_version: str, done: Callable[[], None] = lambda: None) -> str:
+    """Return the page for one run, or for several side by side; `done` is called after each run was drawn."""
     names = labels(entries)
     many = len(entries) > _MANY
     sections = [
-        _section(entry, f"run-{number}", name, many=many)
+        _section(entry, f"run-{number}", name, many, done)
         for number, (entry, name) in enumerate(zip(entries, names, strict=True), 1)
     ]
     compared = drawings.side_by_side(entries, names)
     return _template().render(
         title=_title(sections),
         sections=sections,
-        comparison=facts.comparison(entries) if len(entries) > 1 else [],
+        comparison=comparison(entries) if len(entries) > 1 else None,
+        lead=lead(entries, names) if len(entries) > 1 else None,
         compared=_chart(compared, "all", many=False) if compared else None,
         facts=facts,
         light=Markup(palette.variables("light")),
@@ -85,8 +87,10 @@ def _title(sections: Sequence[Section]) -> str:
     return f"{sections[0].label}: tier {summary.tier.tier}"
 
 
-def _section(entry: Entry, ident: str, label: str, *, many: bool) -> Section:
+def _section(entry: Entry, ident: str, label: str, many: bool, done: Callable[[], None]) -> Section:
     grid = facts.samples(entry.run)
+    charts = {drawing.name: _chart(drawing, ident, many=many) for drawing in drawings.of_run(entry)}
+    done()
     half = _MOST_SAMPLES // 2
     left_out = max(0, len(grid.rows) - _MOST_SAMPLES)
     shown = (*grid.rows[:half], *grid.rows[-half:]) if left_out else grid.rows
@@ -100,7 +104,7 @@ def _section(entry: Entry, ident: str, label: str, *, many: bool) -> Section:
         tiles=facts.tiles(entry.summary),
         numbers=list(rows(entry.summary)),
         pictures=[picture(image, entry.folder, 320 if many else 1024) for image in _source_first(entry)],
-        charts={drawing.name: _chart(drawing, ident, many=many) for drawing in drawings.of_run(entry)},
+        charts=charts,
         missing=drawings.missing(entry),
         samples=facts.Grid(grid.head, shown),
         left_out=left_out,
@@ -123,8 +127,8 @@ def _template() -> jinja2.Template:
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["shown"] = _shown
-    environment.filters["spoken"] = _spoken
+    environment.filters["shown"] = foreign
+    environment.filters["line"] = one_line
     environment.filters["day"] = lambda wall_ns: (
         f"{datetime.fromtimestamp(wall_ns // NS_PER_S, UTC):%Y-%m-%d %H:%M} UTC"
     )
@@ -135,13 +139,3 @@ def _source(name: str) -> str:
     from importlib.resources import files
 
     return (files("profiler.report") / name).read_text(encoding="utf-8")
-
-
-def _shown(text: str) -> str:
-    """Return foreign words as they are, but for signs that a page cannot hold."""
-    return plain(text).plain.encode("utf-8", "replace").decode()
-
-
-def _spoken(text: str) -> str:
-    """Return words for an attribute, where nothing isolates the direction of foreign ones."""
-    return "".join(sign for sign in _shown(text) if unicodedata.category(sign) != "Cf" or sign == "\u200d")

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from profiler.report import facts
+from profiler.report.comparing import comparison, lead
 from profiler.report.entry import Entry, labels
 from profiler.report.terminal import _rows as rows
-from profiler.report.terminal import plain, tier_line
+from profiler.report.terminal import tier_line
+from profiler.report.words import foreign
 
 _MOST_SAMPLES = 400
 _SIGNS = re.compile(r"([\\`*_{}\[\]<>#|~!&$])")
@@ -24,6 +26,8 @@ def _lines(entries: Sequence[Entry]) -> Iterator[str]:
     if len(entries) > 1:
         yield f"# {len(entries)} runs side by side"
         yield ""
+        yield f"**{_escaped(lead(entries, names))}**"
+        yield ""
         yield from _comparison(entries, names)
     level = "#" if len(entries) == 1 else "##"
     for entry, name in zip(entries, names, strict=True):
@@ -31,7 +35,7 @@ def _lines(entries: Sequence[Entry]) -> Iterator[str]:
 
 
 def _comparison(entries: Sequence[Entry], names: Sequence[str]) -> Iterator[str]:
-    lines = facts.comparison(entries)
+    lines = [line for part in comparison(entries) for line in part]
     head = ("", *names)
     yield from _table(head, ((f"{line.name}{' (differs)' if line.differs else ''}", *line.cells) for line in lines))
 
@@ -68,7 +72,8 @@ def _samples(entry: Entry) -> Iterator[str]:
         return
     yield from _table(grid.head, grid.rows[:_MOST_SAMPLES])
     if len(grid.rows) > _MOST_SAMPLES:
-        yield f"{len(grid.rows) - _MOST_SAMPLES} more are left out: `profile report {entry.run.run_id} -o run.samples.csv`."
+        left_out = len(grid.rows) - _MOST_SAMPLES
+        yield f"{left_out} more are left out: `profile report {entry.run.run_id} -o run.samples.csv`."
         yield ""
 
 
@@ -86,4 +91,4 @@ def _row(cells: Sequence[str], *, escape: bool = True) -> str:
 
 def _escaped(text: str) -> str:
     """Return words so that no sign of them is taken for Markdown or HTML."""
-    return _SIGNS.sub(r"\\\1", " ".join(plain(text).plain.split()))
+    return _SIGNS.sub(r"\\\1", " ".join(foreign(text).split()))

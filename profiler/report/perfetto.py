@@ -1,7 +1,7 @@
 """A run as a trace for the Perfetto UI: images, loads and stages as slices, memory and the gauges as counters.
 
-The JSON of the Trace Event Format (Google, "Trace Event Format", 2016), which Perfetto reads: times are microseconds from
-each run's first event, so that several runs lie under one another on one time axis.
+The JSON of the Trace Event Format (Google, "Trace Event Format", 2016), which Perfetto reads: times are microseconds
+from each run's first event, so that several runs lie under one another on one time axis.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def _origin(run: Run, traces: Sequence[ProcessTrace]) -> int:
     moments = [
         *(sample.start_boot_ns for sample in run.iterations),
         *(span.start_boot_ns for trace in traces for span in trace.spans),
-        *(sample.device_boot_ns for trace in traces for sample in (*trace.memory, *trace.environment)),
+        *(sample.device_boot_ns for trace in traces for sample in trace.memory),
+        *(sample.device_boot_ns for trace in traces for sample in trace.environment),
         *(canary.device_boot_ns for canary in run.canaries),
     ]
     return min(moments, default=0)
@@ -92,8 +93,10 @@ def _length(span: Span, trace: ProcessTrace) -> int:
     """Return how long a span took; one without an end goes on to the last thing that was read."""
     if span.end_boot_ns is not None:
         return span.end_boot_ns - span.start_boot_ns
-    last = max((sample.device_boot_ns for sample in (*trace.memory, *trace.environment)), default=span.start_boot_ns)
-    return max(last - span.start_boot_ns, 0)
+    moments = [sample.device_boot_ns for sample in trace.memory] + [
+        sample.device_boot_ns for sample in trace.environment
+    ]
+    return max(0, max(moments, default=span.start_boot_ns) - span.start_boot_ns)
 
 
 def _slice(name: str, start_ns: int, duration_ns: int, where: Event, args: Event) -> Event:

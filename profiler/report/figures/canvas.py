@@ -4,27 +4,25 @@ from __future__ import annotations
 
 import io
 import re
-import unicodedata
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from profiler.quantities import GIB, KIB, MIB, NS_PER_MS, NS_PER_S, NS_PER_US
 from profiler.report.palette import light, themed
+from profiler.report.words import one_line
 
 WIDE, NARROW = 920, 352  # CSS pixels of the card's inside on a desktop and at 400 px
 FONT_PX = 11.5
 SMALL_PX = 10.5
 _PX_PER_INCH = 72  # one point is one CSS pixel, so that sizes in the code are sizes on the page
 
-_STYLE = {
+_STYLE: Any = {
     "font.family": ["DejaVu Sans"],
     "font.size": FONT_PX,
     "text.parse_math": False,  # names of others may hold dollars
@@ -47,23 +45,18 @@ class Drawing(NamedTuple):
 
 def svg(drawing: Drawing, width: int, ident: str) -> str:
     """Return a figure as SVG for a page: theme variables for colours, ids of its own, nothing that differs by time."""
+    stream = io.StringIO()
     with _drawing():
-        figure = drawing.draw(width)
-        stream = io.StringIO()
-        FigureCanvasSVG(figure).print_svg(stream, metadata={"Date": None, "Creator": None, "Format": None})
+        drawing.draw(width).savefig(stream, format="svg", metadata={"Date": None, "Creator": None, "Format": None})
     return _for_page(stream.getvalue(), ident)
 
 
 def png(drawing: Drawing, width: int = WIDE, *, scale: float = 2) -> bytes:
     """Return a figure as PNG on light paper, `scale` dots a CSS pixel."""
+    stream = io.BytesIO()
     with _drawing():
-        figure = drawing.draw(width)
-        figure.set_facecolor(light("card"))
-        stream = io.BytesIO()
-        FigureCanvasAgg(figure).print_png(stream, metadata={"Software": None}, pil_kwargs={"optimize": True})
-        figure.set_dpi(_PX_PER_INCH * scale)
-        stream = io.BytesIO()
-        FigureCanvasAgg(figure).print_png(stream, metadata={"Software": None})
+        dpi, paper_colour = _PX_PER_INCH * scale, light("card")
+        drawing.draw(width).savefig(stream, format="png", dpi=dpi, facecolor=paper_colour, metadata={"Software": None})
     return stream.getvalue()
 
 
@@ -88,7 +81,7 @@ def axes(
     top: float,
     bottom: float,
 ) -> Axes:
-    """Add plain axes between distances in pixels: `left` and `right` from their edges, `top` and `bottom` from the top."""
+    """Add plain axes, placed in pixels: `left` and `right` from their edges, `top` and `bottom` from the upper edge."""
     width, height = figure.get_size_inches() * _PX_PER_INCH
     frame = figure.add_axes(
         (left / width, 1 - bottom / height, (width - left - right) / width, (bottom - top) / height)
@@ -140,9 +133,20 @@ def size_unit(largest_bytes: float) -> tuple[str, int]:
 
 
 def short(text: str, most: int = 22) -> str:
-    """Return foreign words fit for a figure: one line, nothing that steers text, cut where it is long."""
-    shown = "".join("�" if unicodedata.category(sign) in ("Cc", "Cf", "Cs", "Zl", "Zp") else sign for sign in text)
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
+    """Return foreign words fit for a figure."""
+    return one_line(text, most)
+
+
+def thinned(xs: Sequence[float], ys: Sequence[float], most: int = 1200) -> tuple[list[float], list[float]]:
+    """Return a line of at most so many points: of each group in a row the lowest and the highest one are kept."""
+    step = max(1, -(-2 * len(xs) // most))
+    if step == 1:
+        return list(xs), list(ys)
+    kept: list[int] = []
+    for at in range(0, len(xs), step):
+        group = range(at, min(at + step, len(xs)))
+        kept += sorted({min(group, key=ys.__getitem__), max(group, key=ys.__getitem__)})
+    return [xs[place] for place in kept], [ys[place] for place in kept]
 
 
 _DROPPED = re.compile(

@@ -26,8 +26,8 @@ def comparison(summaries: Sequence[Summary], labels: Sequence[str]) -> Drawing |
     return Drawing(
         "comparison",
         f"Latency of {len(rows)} runs on one scale. {said}.",
-        "A tick is one timed image, the dot their median, the bar its 95 % interval. Runs without a timed image are left out. "
-        "Runs on other devices, protocols or settings are not like for like: the table marks where they differ.",
+        "A tick is one timed image, the dot their median, the bar its 95 % interval. Runs without a timed image are left "
+        "out. Runs on other devices, protocols or settings are not like for like: the table marks where they differ.",
         lambda width: _draw(rows, width),
     )
 
@@ -41,14 +41,15 @@ def _draw(rows: Sequence[tuple[str, LatencySummary]], width: int) -> Figure:
     row_height = 30 if wide else 44
     bottom = 8 + row_height * len(rows)
     figure = paper(width, bottom + 38)
-    frame = axes(figure, left=210 if wide else 8, right=86 if wide else 70, top=8, bottom=bottom)
+    longest = max(len(short(label, 34)) for label, _ in rows)
+    frame = axes(figure, left=18 + 6.6 * longest if wide else 8, right=86 if wide else 70, top=8, bottom=bottom)
     highest = max(max(row.samples) for _, row in rows)
     unit, length = time_unit(highest)
     frame.yaxis.grid(False)
     frame.xaxis.grid(True, color=light("rule"), linewidth=1)
     for place, (label, row) in enumerate(rows):
         _row(frame, place, row, length)
-        _label(frame, place, short(label, 30 if wide else 40), wide)
+        _label(frame, place, short(label, 34 if wide else 44), wide)
     frame.set_yticks([])
     frame.set_ylim(len(rows) - 0.5, -0.5)
     frame.set_xlim(0, 1.03 * highest / length)

@@ -36,8 +36,5 @@ def side_by_side(entries: Sequence[Entry], names: Sequence[str]) -> Drawing | No
 
 
 def missing(entry: Entry) -> list[tuple[str, str]]:
-    """Return each gauge without readings and why, in words."""
-    return [
-        (gauge.rsplit("_", 1)[0].replace("_", " "), reason)
-        for gauge, reason in missing_gauges(entry.run, entry.traces).items()
-    ]
+    """Return gauges without readings and why, in words."""
+    return list(missing_gauges(entry.run, entry.traces).items())

@@ -20,20 +20,19 @@ def drift(summary: Summary) -> Drawing | None:
 
 def _alt(found: DriftSummary) -> str:
     first, last = found.curve[0], found.curve[-1]
-    onset = (
-        f" It changes most at {found.onset_s:.0f} s." if found.onset_s is not None else " No point of change was found."
-    )
+    onset = "No point of change was found." if found.onset_s is None else f"It changes most at {found.onset_s:.0f} s."
     return (
-        f"Median latency over {last.end_s:.0f} s in {len(found.curve)} slices: {format_ns(first.median_ns)} in the first, "
-        f"{format_ns(last.median_ns)} in the last; last third over first third {found.ratio:.3f}.{onset}"
+        f"Median latency over {last.end_s:.0f} s in {len(found.curve)} slices: {format_ns(first.median_ns)} in the "
+        f"first, {format_ns(last.median_ns)} in the last; last third over first third {found.ratio:.3f}. {onset}"
     )
 
 
 def _caption(found: DriftSummary) -> str:
     n = sorted(point.n for point in found.curve)
     return (
-        f"Each step is the median of the images that began in it (n = {n[0]} to {n[-1]}), the band spans p25 to p75. The last "
-        f"third takes {100 * (found.ratio - 1):+.1f} % of the first third's time more or less (trend test p = {found.p_value:.2g})."
+        f"Each step is the median of the images that began in it (n = {n[0]} to {n[-1]}), the band spans p25 to p75. "
+        f"From the first third of the run to the last one the median changes by {100 * (found.ratio - 1):+.1f} % "
+        f"(trend test: p = {found.p_value:.2g})."
     )
 
 

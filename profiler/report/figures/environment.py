@@ -8,16 +8,28 @@ from typing import NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from profiler.quantities import NS_PER_S
 from profiler.records.event import EnvironmentSample
 from profiler.records.run import Run
 from profiler.records.trace import ProcessTrace
-from profiler.report.figures.canvas import NARROW, SMALL_PX, Drawing, axes, paper, title, x_title
+from profiler.report.figures.canvas import NARROW, SMALL_PX, Drawing, axes, paper, thinned, title, x_title
 from profiler.report.palette import light
 
 _PANEL = 92
 _GAP = 44
+_GAUGES = {
+    "temperature_millicelsius": "temperature",
+    "battery_percent": "battery",
+    "external_power": "external power",
+    "cpu_frequency_khz": "processor clock",
+    "cpu_frequency_limit_khz": "clock limit",
+    "cpu_load_percent": "processor load",
+    "own_cpu_percent": "use by this runner",
+    "other_cpu_percent": "use by everything else",
+    "throttle_count": "count of slow-downs by heat",
+}
 Reading = Callable[[EnvironmentSample], float | None]
 Points = list[tuple[int, float]]
 
@@ -45,13 +57,16 @@ def environment(run: Run, traces: Sequence[ProcessTrace]) -> Drawing | None:
 
 
 def missing(run: Run, traces: Sequence[ProcessTrace]) -> dict[str, str]:
-    """Return why gauges without readings have none."""
+    """Return why gauges without readings have none, gauges of one reason together."""
     reasons = {gauge: reason for trace in traces for gauge, reason in trace.missing.items()}
     if run.conditions.power.reason:
         reasons.setdefault("battery_percent", run.conditions.power.reason)
     if run.max_temperature_millicelsius is None and run.temperature_reason:
         reasons.setdefault("temperature_millicelsius", run.temperature_reason)
-    return reasons
+    gauges: dict[str, list[str]] = {}
+    for gauge, reason in sorted(reasons.items()):
+        gauges.setdefault(reason, []).append(_GAUGES.get(gauge, gauge.replace("_", " ")))
+    return {", ".join(names): reason for reason, names in gauges.items()}
 
 
 def _panels(run: Run, traces: Sequence[ProcessTrace]) -> Iterator[_Panel]:
@@ -75,10 +90,10 @@ def _panels(run: Run, traces: Sequence[ProcessTrace]) -> Iterator[_Panel]:
         ),
         _Panel(
             "processor use",
-            "%, one core is 100",
+            "% of a core",
             [
-                line("this runner", "series-1", _scaled("own_cpu_percent", 1)),
-                line("everything else", "series-2", _scaled("other_cpu_percent", 1), True),
+                line("runner", "series-1", _scaled("own_cpu_percent", 1)),
+                line("others", "series-2", _scaled("other_cpu_percent", 1), True),
             ],
             True,
         ),
@@ -113,10 +128,10 @@ def _alt(panels: Sequence[_Panel]) -> str:
 
 def _said(panel: _Panel, line: _Line) -> str:
     values = [value for _, value in line.points]
-    of = f" of {line.words}" if line.words else ""
+    of = f", {line.words}" if line.words and len(panel.lines) > 1 else ""
     return (
-        f"{panel.title}{of} over the run, n = {len(values)}: {values[0]:.4g} at the start, {min(values):.4g} to "
-        f"{max(values):.4g} {panel.unit}.".capitalize()
+        f"{panel.title.capitalize()}{of}: n = {len(values)}, {values[0]:.4g} at the start, {min(values):.4g} to "
+        f"{max(values):.4g} {panel.unit}."
     )
 
 
@@ -163,8 +178,7 @@ def _draw(run: Run, traces: Sequence[ProcessTrace], panels: Sequence[_Panel], wi
 
 def _panel(frame: Axes, panel: _Panel, origin: int, end: int) -> None:
     for line in panel.lines:
-        xs = [(moment - origin) / NS_PER_S for moment, _ in line.points]
-        ys = [value for _, value in line.points]
+        xs, ys = thinned([(moment - origin) / NS_PER_S for moment, _ in line.points], [v for _, v in line.points])
         style = (0, (4, 2)) if line.dashed else "-"
         marker = ("s" if line.dashed else "o") if len(xs) <= 60 else None
         frame.plot(
@@ -177,22 +191,31 @@ def _panel(frame: Axes, panel: _Panel, origin: int, end: int) -> None:
             markersize=4,
             zorder=3,
             clip_on=False,
+            label=line.words,
         )
-        if line.words and len(panel.lines) > 1:
-            frame.annotate(
-                line.words,
-                xy=(xs[-1], ys[-1]),
-                xytext=(0, 6),
-                textcoords="offset points",
-                ha="right",
-                color=line.colour,
-                fontsize=SMALL_PX,
-                annotation_clip=False,
-            )
     values = [value for line in panel.lines for _, value in line.points]
     low, high = min(values), max(values)
     pad = 0.15 * (high - low) or 0.05 * max(abs(high), 1)
-    frame.set_ylim(0 if panel.from_zero else low - pad, high + pad + (0.12 * high if panel.from_zero else 0))
+    frame.set_ylim(0 if panel.from_zero else low - pad, high + pad)
     frame.set_xlim(0, max((end - origin) / NS_PER_S, 0.001))
-    frame.yaxis.get_major_locator().set_params(nbins=3)  # type: ignore[attr-defined]
+    frame.yaxis.set_major_locator(MaxNLocator(4))
     title(frame, f"{panel.title}, {panel.unit}")
+    if len(panel.lines) > 1:
+        _legend(frame)
+
+
+def _legend(frame: Axes) -> None:
+    """Name the lines at the right of the title's row, where no reading can run into their names."""
+    frame.legend(
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        borderaxespad=0.25,
+        ncols=2,
+        frameon=False,
+        fontsize=SMALL_PX,
+        labelcolor=light("ink"),
+        handlelength=1.6,
+        handletextpad=0.5,
+        columnspacing=1.2,
+        borderpad=0,
+    )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from profiler.quantities import format_ns
 from profiler.records.run import IterationSample, Run
@@ -52,23 +53,25 @@ def _alt(run: Run, timed: LatencySummary | None) -> str:
     interval = f", 95 % interval {format_ns(timed.ci95[0])} to {format_ns(timed.ci95[1])}" if timed.ci95 else ""
     return (
         f"Latency of {timed.n} timed images in run order: median {format_ns(timed.median)}{interval}, smallest "
-        f"{format_ns(min(timed.samples))}, largest {format_ns(max(timed.samples))}. Shown beside them by kind: {counts}."
+        f"{format_ns(min(timed.samples))}, largest {format_ns(max(timed.samples))}. All images by kind: {counts}."
     )
 
 
 def _caption(run: Run, timed: LatencySummary | None) -> str:
+    return " ".join(_remarks(run, timed))
+
+
+def _remarks(run: Run, timed: LatencySummary | None) -> Iterator[str]:
     thinned = _thinned_by(run.iterations)
-    dots = (
-        f"Of each {thinned} images the fastest, the middle and the slowest one."
-        if thinned > 1
-        else "Each mark is one image."
-    )
-    if timed is None:
-        return dots
-    band = " and its 95 % interval" if timed.ci95 else "; too few for an interval"
-    return (
-        f"{dots} The line is the median of the timed images (n = {timed.n}){band}; the other kinds never count into it."
-    )
+    if thinned > 1:
+        yield f"Of each {thinned} images the fastest, the middle and the slowest one are drawn."
+    else:
+        yield "Each mark is one image."
+    if timed is not None:
+        band = ", the band its 95 % interval" if timed.ci95 else "; too few for an interval"
+        yield f"The line is the median of the timed images (n = {timed.n}){band}; the other kinds never count into it."
+    if _floor(run.iterations) > 0:
+        yield "The axis does not start at zero."
 
 
 def _draw(run: Run, timed: LatencySummary | None, width: int) -> Figure:
@@ -98,6 +101,12 @@ def _ceiling(samples: Sequence[IterationSample]) -> float:
     slowest = max(sample.duration_ns for sample in samples)
     timed = max((s.duration_ns for s in samples if s.phase == "timed"), default=slowest)
     return slowest if slowest <= _BEYOND * timed else _BEYOND / 2 * timed
+
+
+def _floor(samples: Sequence[IterationSample]) -> float:
+    """Return where the axis begins: at zero where that costs little room."""
+    fastest, ceiling = min(sample.duration_ns for sample in samples), _ceiling(samples)
+    return 0 if fastest < 0.5 * ceiling else fastest - (0.08 * (ceiling - fastest) or 0.1 * ceiling)
 
 
 def _thinned_by(samples: Sequence[IterationSample]) -> int:
@@ -136,7 +145,7 @@ def _dots(frame: Axes, kind: _Kind, places: list[int], values: list[float], ceil
             frame.plot([place], [ceiling * 1.06], marker="^", markersize=7, color=colour, clip_on=False, zorder=4)
 
 
-def _mark(kind: _Kind, size: float) -> dict[str, object]:
+def _mark(kind: _Kind, size: float) -> dict[str, Any]:
     return {
         "marker": kind.marker,
         "markersize": size * (0.85 if kind.marker != "o" else 1),
@@ -171,13 +180,10 @@ def _median(frame: Axes, samples: Sequence[IterationSample], timed: LatencySumma
 
 
 def _limits(frame: Axes, samples: Sequence[IterationSample], ceiling: float, length: int) -> None:
-    floor = min(sample.duration_ns for sample in samples)
-    pad = 0.08 * (ceiling - floor) or 0.1 * ceiling
-    # From zero where that costs little room; else the axis says by its numbers that it does not start there.
-    bottom = 0 if floor < 0.35 * ceiling else floor - pad
-    frame.set_ylim(bottom / length, (ceiling + pad) / length)
+    floor = _floor(samples)
+    frame.set_ylim(floor / length, (ceiling + 0.08 * (ceiling - floor)) / length)
     frame.set_xlim(0.5, len(samples) + 0.5)
-    frame.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[attr-defined]
+    frame.xaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
     beyond = [sample.duration_ns for sample in samples if sample.duration_ns > ceiling]
     if beyond:
         frame.annotate(
@@ -194,7 +200,7 @@ def _limits(frame: Axes, samples: Sequence[IterationSample], ceiling: float, len
 
 
 def _legend(figure: Figure, kinds: Sequence[str], rows: int, wide: bool) -> None:
-    handles = [Line2D([], [], linestyle="none", **_mark(_KINDS[kind], 6.5)) for kind in kinds]  # type: ignore[arg-type]
+    handles = [Line2D([], [], linestyle="none", **_mark(_KINDS[kind], 6.5)) for kind in kinds]
     figure.legend(
         handles,
         [_KINDS[kind].words for kind in kinds],

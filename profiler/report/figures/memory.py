@@ -14,14 +14,25 @@ from profiler.quantities import NS_PER_MS, format_bytes
 from profiler.records.run import Run
 from profiler.records.summary import Summary
 from profiler.records.trace import ProcessTrace, Span
-from profiler.report.figures.canvas import NARROW, SMALL_PX, Drawing, axes, paper, short, size_unit, time_unit, x_title
+from profiler.report.figures.canvas import (
+    NARROW,
+    SMALL_PX,
+    Drawing,
+    axes,
+    paper,
+    short,
+    size_unit,
+    thinned,
+    time_unit,
+    x_title,
+)
 from profiler.report.figures.canvas import title as axis_title
 from profiler.report.figures.stages import part_colours
 from profiler.report.palette import light
 
 _PHASES = {"load": "load", "cold": "cold", "warmup": "warm-up", "timed": "timed", "observer": "observer"}
 _FIRST = ("load", "cold")
-_HEIGHT = 190
+_HEIGHT = 200
 
 
 class _Band(NamedTuple):
@@ -33,6 +44,7 @@ class _Band(NamedTuple):
 
 class _Panel(NamedTuple):
     title: str
+    close: bool
     trace: ProcessTrace
     bands: list[_Band]
     start_ns: int
@@ -87,9 +99,9 @@ def _caption(run: Run, summary: Summary, trace: ProcessTrace) -> str:
     every = f"every {run.sampling.memory_interval_ms} ms"
     definition = f" ({summary.memory_definition})" if summary.memory_definition else ""
     return (
-        f"Process {trace.process}, sampled {every} while traced images are made (n = {len(trace.memory)}); each sample is a lower "
-        f"bound. The upper line is the lifetime peak{definition}, the largest of all processes; the lower one is the "
-        "runner before it touched the model."
+        f"Process {trace.process}, sampled {every} while traced images are made (n = {len(trace.memory)}); each sample is "
+        f"a lower bound. The upper line is the lifetime peak{definition}, the largest of all processes; the lower one is "
+        "the runner before it touched the model."
     )
 
 
@@ -101,7 +113,7 @@ def _first_image(run: Run, trace: ProcessTrace) -> _Panel:
         for span in spans
     ]
     start, end = _bounds(bands, trace)
-    return _Panel("load and first image", trace, bands, start, end)
+    return _Panel("load and first image", True, trace, bands, start, end)
 
 
 def _part(span: Span) -> str:
@@ -115,7 +127,7 @@ def _whole(trace: ProcessTrace) -> _Panel:
         colour = light("series-6") if number % 2 else light("card")
         bands.append(_Band(spans[0].start_boot_ns, _end(spans[-1], trace), _PHASES.get(phase, phase), colour))
     start, end = _bounds(bands, trace)
-    return _Panel("the whole process", trace, bands, start, max(end, trace.memory[-1].device_boot_ns))
+    return _Panel("the whole process", False, trace, bands, start, max(end, trace.memory[-1].device_boot_ns))
 
 
 def _end(span: Span, trace: ProcessTrace) -> int:
@@ -177,9 +189,10 @@ def _panel(frame: Axes, run: Run, summary: Summary, panel: _Panel, ceiling: int,
     span_ns = max(panel.end_ns - panel.start_ns, 1)
     time, tick = time_unit(span_ns)
     frame.set_xlim(0, span_ns / tick)
-    frame.set_ylim(0, 1.16 * ceiling / length)
+    frame.set_ylim(0, 1.2 * ceiling / length)
     _shade(frame, panel, tick, pixels / span_ns)
-    for xs, ys in _pieces(panel, run.sampling.memory_interval_ms * NS_PER_MS):
+    for piece_xs, piece_ys in _pieces(panel, run.sampling.memory_interval_ms * NS_PER_MS):
+        xs, ys = thinned(piece_xs, piece_ys)
         frame.plot([x / tick for x in xs], [y / length for y in ys], color=light("ink"), linewidth=1.6, zorder=4)
     _level(frame, summary.peak_memory_bytes, length, "peak")
     _level(frame, summary.idle_memory_bytes, length, "idle runner")
@@ -188,47 +201,42 @@ def _panel(frame: Axes, run: Run, summary: Summary, panel: _Panel, ceiling: int,
 
 
 def _shade(frame: Axes, panel: _Panel, tick: int, pixels_per_ns: float) -> None:
-    whole = panel.title == "the whole process"
+    """Shade what was going on; the close view is told apart by colour, the whole one by light and dark in turn."""
+    close = panel.close
     for band in panel.bands:
         start, end = ((moment - panel.start_ns) / tick for moment in (band.start_ns, band.end_ns))
-        frame.axvspan(start, end, color=band.colour, alpha=0.14 if whole else 0.3, linewidth=0, zorder=0)
-        if whole and (band.end_ns - band.start_ns) * pixels_per_ns > 6.5 * len(band.words):
-            frame.annotate(
-                band.words,
-                xy=((start + end) / 2, 0),
-                xycoords=("data", "axes fraction"),
-                xytext=(0, 5),
-                textcoords="offset points",
-                ha="center",
-                color=light("muted"),
-                fontsize=SMALL_PX,
-                zorder=5,
-            )
-    if not whole:
-        _phase_border(frame, panel, tick, pixels_per_ns)
+        frame.axvspan(start, end, color=band.colour, alpha=0.3 if close else 0.14, linewidth=0, zorder=0)
+        if not close:
+            _say(frame, band.words, start, end, tick * pixels_per_ns)
+    if close:
+        _halves(frame, panel, tick, pixels_per_ns)
 
 
-def _phase_border(frame: Axes, panel: _Panel, tick: int, pixels_per_ns: float) -> None:
-    cold = [span for span in panel.trace.spans if span.phase == "cold"]
-    for words, start_ns, end_ns in (
-        ("load", panel.start_ns, cold[0].start_boot_ns if cold else panel.end_ns),
-        ("first image", cold[0].start_boot_ns if cold else panel.end_ns, panel.end_ns),
-    ):
-        start, end = ((moment - panel.start_ns) / tick for moment in (start_ns, end_ns))
-        if words == "first image" and cold:
-            frame.axvline(start, color=light("ink"), linewidth=1, linestyle=(0, (3, 3)), zorder=3)
-        if (end_ns - start_ns) * pixels_per_ns > 7 * len(words):
-            frame.annotate(
-                words,
-                xy=((start + end) / 2, 0),
-                xycoords=("data", "axes fraction"),
-                xytext=(0, 5),
-                textcoords="offset points",
-                ha="center",
-                color=light("ink"),
-                fontsize=SMALL_PX,
-                zorder=5,
-            )
+def _halves(frame: Axes, panel: _Panel, tick: int, pixels_per_ns: float) -> None:
+    """Tell loading from the first image."""
+    cold = [span.start_boot_ns for span in panel.trace.spans if span.phase == "cold"]
+    border_ns = cold[0] if cold else panel.end_ns
+    border, end = ((moment - panel.start_ns) / tick for moment in (border_ns, panel.end_ns))
+    _say(frame, "load", 0, border, tick * pixels_per_ns)
+    if cold:
+        frame.axvline(border, color=light("ink"), linewidth=1, linestyle=(0, (3, 3)), zorder=3)
+        _say(frame, "first image", border, end, tick * pixels_per_ns)
+
+
+def _say(frame: Axes, words: str, start: float, end: float, pixels: float) -> None:
+    """Write words at the top of a stretch that has room for them."""
+    if (end - start) * pixels > 6.5 * len(words):
+        frame.annotate(
+            words,
+            xy=((start + end) / 2, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(0, -12),
+            textcoords="offset points",
+            ha="center",
+            color=light("muted"),
+            fontsize=SMALL_PX,
+            zorder=5,
+        )
 
 
 def _pieces(panel: _Panel, interval_ns: int) -> Iterator[tuple[list[int], list[int]]]:
