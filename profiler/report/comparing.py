@@ -97,6 +97,7 @@ def _cold(entry: Entry, median_ns: float | None) -> str:
 
 _Reader = Callable[[Entry], str]
 _RESULTS: tuple[tuple[str, _Reader], ...] = (
+    ("id", lambda entry: entry.run.run_id),
     ("tier", lambda entry: entry.summary.tier.tier),
     ("why", lambda entry: _why(entry.summary)),
     ("outcome", lambda entry: failure(entry.summary) or "completed"),

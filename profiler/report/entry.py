@@ -10,6 +10,7 @@ from typing import NamedTuple
 from profiler.records.run import Run
 from profiler.records.summary import Summary
 from profiler.records.trace import ProcessTrace
+from profiler.report.words import one_line
 
 
 class Entry(NamedTuple):
@@ -23,7 +24,7 @@ class Entry(NamedTuple):
 
 def labels(entries: Sequence[Entry]) -> list[str]:
     """Name runs as short as they can be told apart: model and task, and where needed the end of the id."""
-    names = [f"{entry.run.model}, {entry.run.task}" for entry in entries]
+    names = [f"{one_line(entry.run.model, 40)}, {entry.run.task}" for entry in entries]
     times = Counter(names)
     ends = [entry.run.run_id.rsplit("-", 1)[-1] for entry in entries]
     return [f"{name}, {end}" if times[name] > 1 else name for name, end in zip(names, ends, strict=True)]

@@ -26,8 +26,9 @@ def comparison(summaries: Sequence[Summary], labels: Sequence[str]) -> Drawing |
     return Drawing(
         "comparison",
         f"Latency of {len(rows)} runs on one scale. {said}.",
-        "A tick is one timed image, the dot their median, the bar its 95 % interval. Runs without a timed image are left "
-        "out. Runs on other devices, protocols or settings are not like for like: the table marks where they differ.",
+        "A tick is one timed image, the dot their median, the bar its 95 % interval. Runs without a timed image are "
+        "left out. Runs on other devices, protocols or settings are not like for like: the table marks "
+        "where they differ.",
         lambda width: _draw(rows, width),
     )
 

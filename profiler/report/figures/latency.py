@@ -76,7 +76,8 @@ def _remarks(run: Run, timed: LatencySummary | None) -> Iterator[str]:
 
 def _draw(run: Run, timed: LatencySummary | None, width: int) -> Figure:
     wide = width > NARROW
-    legend_rows = 1 if wide else 3
+    kinds = [kind for kind in _KINDS if any(_kind(sample) == kind for sample in run.iterations)]
+    legend_rows = 1 if wide else -(-len(kinds) // 2)
     top = 30 + 18 * legend_rows
     figure = paper(width, top + (230 if wide else 200) + 40)
     frame = axes(figure, left=46, right=92 if wide else 62, top=top, bottom=top + (230 if wide else 200))
@@ -89,7 +90,7 @@ def _draw(run: Run, timed: LatencySummary | None, width: int) -> Figure:
     _limits(frame, run.iterations, ceiling, length)
     title(frame, f"time of one image, {unit}")
     x_title(frame, "image, in the order made")
-    _legend(figure, [kind for kind in _KINDS if any(_kind(s) == kind for s in run.iterations)], legend_rows, wide)
+    _legend(figure, kinds, wide)
     return figure
 
 
@@ -199,7 +200,7 @@ def _limits(frame: Axes, samples: Sequence[IterationSample], ceiling: float, len
         )
 
 
-def _legend(figure: Figure, kinds: Sequence[str], rows: int, wide: bool) -> None:
+def _legend(figure: Figure, kinds: Sequence[str], wide: bool) -> None:
     handles = [Line2D([], [], linestyle="none", **_mark(_KINDS[kind], 6.5)) for kind in kinds]
     figure.legend(
         handles,

@@ -27,8 +27,8 @@ def limits(summary: Summary) -> Drawing | None:
     return Drawing(
         "limits",
         f"Each metric against the limits of policy {summary.tier.policy}. {said}.",
-        f"The dot is the value, the lines are the upper limits of the tiers in policy {summary.tier.policy}; each scale "
-        "is linear and starts at zero. A value left of a line meets that tier's limit.",
+        f"The dot is the value, the lines are the upper limits of the tiers in policy {summary.tier.policy}; each "
+        "scale is linear and starts at zero. A value left of a line meets that tier's limit.",
         lambda width: _draw(rows, width),
     )
 

@@ -99,9 +99,9 @@ def _caption(run: Run, summary: Summary, trace: ProcessTrace) -> str:
     every = f"every {run.sampling.memory_interval_ms} ms"
     definition = f" ({summary.memory_definition})" if summary.memory_definition else ""
     return (
-        f"Process {trace.process}, sampled {every} while traced images are made (n = {len(trace.memory)}); each sample is "
-        f"a lower bound. The upper line is the lifetime peak{definition}, the largest of all processes; the lower one is "
-        "the runner before it touched the model."
+        f"Process {trace.process}, sampled {every} while traced images are made (n = {len(trace.memory)}); each sample "
+        f"is a lower bound. The upper line is the lifetime peak{definition}, the largest of all processes; the lower "
+        "one is the runner before it touched the model."
     )
 
 
