@@ -65,7 +65,7 @@ _NO_TIER = {"none": "with no tier", "unknown": "of unknown tier"}
 
 
 def _of_latency(read: Callable[[LatencySummary], str]) -> Callable[[Entry], str]:
-    return lambda entry: read(entry.summary.latency_ns) if entry.summary.latency_ns else "no timed image"
+    return lambda entry: read(entry.summary.latency_ns) if entry.summary.latency_ns else "not measured"
 
 
 def _quartiles(latency: LatencySummary) -> str:

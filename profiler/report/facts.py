@@ -9,6 +9,7 @@ from typing import NamedTuple
 from profiler.quantities import NS_PER_S, format_bytes, format_ns
 from profiler.records.run import Run
 from profiler.records.summary import LatencySummary, Summary
+from profiler.report.terminal import withheld
 
 Row = tuple[str, str]
 
@@ -36,7 +37,7 @@ def tiles(summary: Summary) -> list[Tile]:
 def _latency_tile(summary: Summary) -> Tile:
     latency = summary.latency_ns
     if latency is None:
-        return Tile("Latency", "not measured", ("no timed image",))
+        return Tile("Latency", "not measured", (withheld(summary, "broken_clock") or "no timed image",))
     return Tile(
         "Latency",
         format_ns(latency.median),
@@ -64,7 +65,8 @@ def interval(latency: LatencySummary) -> str:
 
 def _memory_tile(summary: Summary) -> Tile:
     if summary.peak_memory_bytes is None:
-        return Tile("Peak memory", "not measured", ("no process lived to its end",))
+        reason = withheld(summary, "implausible") or "no process lived to its end"
+        return Tile("Peak memory", "not measured", (reason,))
     of = f"largest of {summary.cold.n} processes" if summary.cold.n > 1 else "one process, no spread"
     notes = (of, f"idle runner: {format_bytes(summary.idle_memory_bytes)}", f"{summary.memory_definition}")
     return Tile("Peak memory", format_bytes(summary.peak_memory_bytes), notes)

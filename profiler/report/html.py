@@ -19,8 +19,7 @@ from profiler.report.entry import Entry, labels
 from profiler.report.figures import canvas, drawings
 from profiler.report.figures.canvas import Drawing
 from profiler.report.pictures import Picture, picture
-from profiler.report.terminal import _rows as rows
-from profiler.report.terminal import tier_line
+from profiler.report.terminal import rows, tier_line
 from profiler.report.words import foreign, one_line
 
 _MANY = 6  # from here on figures are small multiples: one width, two beside each other on a wide screen

@@ -7,10 +7,12 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from profiler import tiers
+from profiler.effects import timed
 from profiler.records.policy import Policy
 from profiler.records.run import Run
 from profiler.records.summary import LatencySummary
-from profiler.report.summary import measured, peak_memory_bytes, timed
+from profiler.report.summary import measured, peak_memory_bytes
+from profiler.validity import clock_fault
 
 TIERS = ("D4", "D3", "D2", "D1", "none", "unknown")
 
@@ -28,7 +30,7 @@ class Line(NamedTuple):
 def line(run: Run, policy: Policy) -> Line:
     """Return what a list says of a run; its tier is the one that a full summary finds, which looks at medians alone."""
     samples = tuple(sample.duration_ns for sample in timed(run))
-    latency = _without_interval(samples) if samples else None
+    latency = _without_interval(samples) if samples and not clock_fault(run) else None
     verdict = tiers.judge(policy, measured(run, latency))
     return Line(run, len(samples), latency.median if latency else None, peak_memory_bytes(run), verdict.tier)
 

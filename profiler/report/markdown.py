@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from profiler.report import facts
 from profiler.report.comparing import comparison, lead
 from profiler.report.entry import Entry, labels
-from profiler.report.terminal import _rows as rows
-from profiler.report.terminal import tier_line
+from profiler.report.terminal import rows, tier_line
 from profiler.report.words import foreign
 
 _MOST_SAMPLES = 400

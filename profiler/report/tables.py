@@ -148,6 +148,7 @@ def _drift(summary: Summary) -> Row:
         "drift_p_value": drift.p_value if drift else None,
         "drift_onset_s": drift.onset_s if drift else None,
         "canary_ratio": summary.canary_ratio,
+        "after_gap_ratio": summary.after_gap.ratio if summary.after_gap else None,
     }
 
 

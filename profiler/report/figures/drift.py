@@ -11,9 +11,9 @@ from profiler.report.palette import light
 
 
 def drift(summary: Summary) -> Drawing | None:
-    """Return the sustained curve, or nothing where a run has none."""
+    """Return the curve of a sustained run, or nothing where a run has none."""
     found = summary.drift
-    if found is None or len(found.curve) < 2:
+    if found is None or len(found.curve) < 2 or not summary.protocol.startswith("sustained"):
         return None
     return Drawing("drift", _alt(found), _caption(found), lambda width: _draw(found, width))
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from profiler.effects import timed
 from profiler.quantities import format_ns
 from profiler.records.run import IterationSample, Run
 from profiler.records.summary import Summary
 from profiler.report.figures.canvas import NARROW, SMALL_PX, Drawing, axes, paper, short, time_unit, x_title
 from profiler.report.palette import light, series
-from profiler.report.summary import timed
 
 _ROW = 34
 
