@@ -98,12 +98,13 @@ def _table(summary: Summary) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in _rows(summary):
+    for name, value in rows(summary):
         table.add_row(name, plain(value))
     return table
 
 
-def _rows(summary: Summary) -> Iterator[tuple[str, str]]:
+def rows(summary: Summary) -> Iterator[tuple[str, str]]:
+    """Yield each number with its name, as `profile show` prints them."""
     unit = summary.device
     yield "model", f"{summary.model}, {summary.task}, {summary.steps} steps, “{summary.prompt}”, seed {summary.seed}"
     yield "device", f"{unit.profile}: {unit.processor or unit.model or 'unknown'}, {unit.operating_system}"
@@ -130,7 +131,7 @@ def _engine(summary: Summary) -> str:
 def _latency_rows(summary: Summary) -> Iterator[tuple[str, str]]:
     latency = summary.latency_ns
     if latency is None:
-        yield "latency", _withheld(summary, "broken_clock") or "no timed image"
+        yield "latency", withheld(summary, "broken_clock") or "no timed image"
         return
     yield f"latency, {summary.protocol}", _latency(latency)
     shares = sum(summary.stages_ns.values()) or 1
@@ -142,7 +143,7 @@ def _latency_rows(summary: Summary) -> Iterator[tuple[str, str]]:
     )
 
 
-def _withheld(summary: Summary, kind: str) -> str | None:
+def withheld(summary: Summary, kind: str) -> str | None:
     """Say that a number is kept back, where the doubt that it is impossible was raised."""
     return next((f"withheld: {doubt.detail}" for doubt in summary.doubts if doubt.kind == kind), None)
 
@@ -197,7 +198,7 @@ def _cold_rows(summary: Summary) -> Iterator[tuple[str, str]]:
 
 def _memory(summary: Summary) -> str:
     if summary.peak_memory_bytes is None:
-        return _withheld(summary, "implausible") or "unknown: no process lived to its end"
+        return withheld(summary, "implausible") or "unknown: no process lived to its end"
     peak, idle = format_bytes(summary.peak_memory_bytes), format_bytes(summary.idle_memory_bytes)
     of = f"largest of {summary.cold.n} processes" if summary.cold.n > 1 else "one process"
     return f"{peak} ({of}), beside {idle} of the idle runner; {summary.memory_definition}"
