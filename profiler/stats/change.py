@@ -115,9 +115,8 @@ def _slow_start(values: Samples) -> int:
 
 
 def _leading_outliers(values: Samples) -> int:
-    """Count the leading samples that are outliers upwards: one or two are too few for a rank test."""
-    usual = np.flatnonzero(modified_z(values) <= FAR)
-    return min(int(usual[0]), values.size // 2)
+    """Count the leading samples that are outliers upwards, at most half: one or two are too few for a rank test."""
+    return int(np.argmax(modified_z(values) <= FAR))
 
 
 def _contrasts(values: Samples) -> Samples:
