@@ -31,7 +31,8 @@ def outliers(samples: Sequence[float]) -> tuple[int, ...]:
 def modified_z(values: Samples) -> Samples:
     """Return each sample's distance from the median in robust standard deviations, 0 where these are 0."""
     distances: Samples = values - np.median(values)
-    return distances / (robust_sigma(values) or np.inf)
+    with np.errstate(over="ignore"):  # infinitely far is far
+        return distances / (robust_sigma(values) or np.inf)
 
 
 def robust_sigma(values: Samples) -> float:

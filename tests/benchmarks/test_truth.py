@@ -41,7 +41,7 @@ def test_perfect_statistics_meet_every_criterion(rates: list[Rate]) -> None:
     [
         ("coverage", "outliers", 7, 0.93, "interval, n ≥ 6"),
         ("coverage", "normal", 50, 0.97, "interval, n ≥ 6"),
-        ("coverage", "normal", 3, 0.8, "interval, n < 6"),
+        ("coverage", "normal", 3, 0.8, "interval, n = 3"),
         ("coverage", "1 ms ticks", 30, 0.9, "interval, n ≥ 6, 1 ms ticks"),
         ("missed slowdown, drift", "normal", 30, 0.02, "10 % slowdown at 3 % noise, n = 30, drift"),
         ("false slowdown", "outliers", 60, 0.2, "steady series, n ≥ 30: called a slowdown"),
