@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from benchmarks.series import Change, change, noise, ticked, true_median
-from benchmarks.truth import Duration, Rate, main, measure, verdicts
+from benchmarks.truth import main, measure
+from benchmarks.truth_report import Duration, Rate, verdicts
 
 STEPS: tuple[Change, ...] = ("step", "late step")
 _FOUND = ("coverage of", "slow start found", "change placed", "called slower")
