@@ -29,6 +29,7 @@ from profiler.records.event import (
     Stop,
     Trace,
 )
+from profiler.records.message import EXIT_HOST_GONE, EXIT_NO_SPACE
 from profiler.records.run import (
     CanarySample,
     ImageFile,
@@ -51,6 +52,10 @@ _KILLED = {
 }
 # SIGHUP, SIGINT, SIGTERM: people and service managers send them; no model does.
 _STOPPED = (-1, -2, -15)
+_LEFT = {
+    EXIT_HOST_GONE: "host_gone: the runner left, as no host had come back to it",
+    EXIT_NO_SPACE: "storage: the runner could not write its journal, as where the disk is full",
+}
 
 
 class Journalled(NamedTuple):
@@ -75,9 +80,9 @@ def process_folder(session_folder: Path, process: int) -> Path:
     return session_folder / "device" / str(process)
 
 
-def has_journal(session_folder: Path) -> bool:
-    """Tell whether any runner of this session wrote an event."""
-    return any(path.stat().st_size for path in session_folder.glob(f"device/*/{JOURNAL_FILE}"))
+def has_launch(session_folder: Path) -> bool:
+    """Tell whether this session set about to start a runner: from then on it is a run, however it ends."""
+    return any(session_folder.glob(LAUNCH_FILE.format("*")))
 
 
 def collect(store: Store, session: OpenSession, *, ended_wall_ns: int, ending: Ending | None = None) -> Run:
@@ -232,20 +237,32 @@ def _last_memory(process: Journalled) -> MemoryReading | None:
 
 
 def _process_ending(process: Journalled, ending: Ending | None) -> Ending:
+    if ending is not None and ending.outcome == "failed" and not _of(process, Begin):
+        ending = ending._replace(outcome="aborted")  # a model that was never begun did not fail
     for stop in _of(process, Stop):
+        if stop.outcome == "interrupted" and ending is not None:  # the runner was asked to stop; the host knows why
+            return Ending(ending.outcome, ending.reason, stop.stage, stop.component)
         return Ending(stop.outcome, stop.reason, stop.stage, stop.component)
-    begun = _of(process, Begin)
-    where = (begun[-1].stage, begun[-1].component) if begun else (None, None)
-    code = process.launch.exit_code
+    where, code = _where(process), process.launch.exit_code
     if code is not None and code in _STOPPED:
         return Ending("aborted", f"runner_stopped: somebody sent it signal {-code}", *where)
     if code is not None and code < 0:
         return Ending("failed", f"runner_died: {_KILLED.get(code, f'killed by signal {-code}')}", *where)
+    if code and (ending is None or ending.outcome == "aborted"):
+        return Ending("aborted", _LEFT.get(code, f"runner_ended: exit code {code}, see its log"), *where)
     if ending is not None:
         return Ending(ending.outcome, ending.reason, *where)
     if code is not None:
         return Ending("aborted", f"runner_ended: exit code {code}, see its log", *where)
     return Ending("interrupted", "the host went away before the job ended", *where)
+
+
+def _where(process: Journalled) -> tuple[str | None, str | None]:
+    """Return the stage and component that a process without an end was in."""
+    begun = _of(process, Begin)
+    if begun:
+        return begun[-1].stage, begun[-1].component
+    return None if process.events else "launch", None
 
 
 def _session_ending(records: Sequence[ProcessRecord], expected: int, ending: Ending | None) -> Ending:
@@ -255,7 +272,7 @@ def _session_ending(records: Sequence[ProcessRecord], expected: int, ending: End
     ends = [Ending(r.outcome, r.reason, r.stage, r.component) for r in records if r.outcome != "completed"]
     failed = [end for end in ends if end.outcome == "failed"]
     cut_short = Ending("interrupted", f"the host went away after {len(records)} of {expected} processes", None, None)
-    return [*failed, *([ending] if ending else []), *ends, cut_short][0]
+    return [*failed, *ends, *([ending] if ending else []), cut_short][0]
 
 
 def _of(process: Journalled, kind: type) -> list:  # type: ignore[type-arg]

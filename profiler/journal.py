@@ -28,6 +28,7 @@ class Journal:
         self._clock = clock
         self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
         self._seq = 0
+        self._size_bytes = 0
         self._closed = False
         self.grown = threading.Condition()
 
@@ -48,9 +49,12 @@ class Journal:
             return event
 
     def _write(self, line: bytes) -> None:
-        if os.write(self._descriptor, line) < len(line):
-            self._closed = True  # the disk is full: nothing may follow a torn line
+        written = os.write(self._descriptor, line)
+        if written < len(line):
+            # The disk is full. Nothing may follow a torn line; without it a shorter event may still find room.
+            os.ftruncate(self._descriptor, self._size_bytes)
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(self.path))
+        self._size_bytes += written
 
     def sync(self) -> None:
         """Flush to the disk; never called inside a timed window."""

@@ -12,8 +12,9 @@ import msgspec
 from profiler import __version__, codec
 from profiler.bundle_files import MANIFEST, inside
 from profiler.clock import Clock
-from profiler.collecting import LAUNCH_FILE, SOURCE_IMAGE, Ending, collect, has_journal, process_folder
+from profiler.collecting import LAUNCH_FILE, SOURCE_IMAGE, Ending, collect, has_launch, process_folder
 from profiler.devices.device import Device, Runner
+from profiler.devices.link import MOMENT_S
 from profiler.errors import DeviceError, InputError, InvalidRecord, MissingSource, ProtocolError, UnknownName
 from profiler.inputs import JobInputs, write_inputs
 from profiler.records.bundle import Bundle
@@ -24,6 +25,8 @@ from profiler.records.run import BundleUse, Launch, Run, Session, Settings
 from profiler.store import SESSION_FILE, OpenSession, Store
 
 INPUTS_FILE = "inputs.safetensors"
+# A phone may compile a model for ten minutes before its first image.
+STALL_TIMEOUT_S = 900.0
 
 
 class Order(NamedTuple):
@@ -41,6 +44,7 @@ class Order(NamedTuple):
     observer_pairs: int
     threads: int | None
     sampling: Sampling = Sampling()
+    stall_timeout_s: float = STALL_TIMEOUT_S
 
 
 class Progress(NamedTuple):
@@ -49,6 +53,10 @@ class Progress(NamedTuple):
     phase: str
     process: int
     event: AnyEvent | None
+
+
+class Stalled(Exception):
+    """The runner's process lived on, but nothing came from it for too long."""
 
 
 class SetAside(NamedTuple):
@@ -64,37 +72,43 @@ Report = Callable[[Progress], None]
 def measure(order: Order, device: Device, store: Store, clock: Clock, report: Report) -> Run:
     """Run a session to its end and return the run, whatever its outcome.
 
-    Raises DeviceError where the device never got as far as a journal. On KeyboardInterrupt the session
-    is collected as interrupted first.
+    Raises DeviceError where nothing was launched yet. On KeyboardInterrupt the session is collected as interrupted
+    first; interrupted once more, it is left for the next command to collect.
     """
     session = store.new_session(clock)
-    ending: Ending | None = None
+    try:
+        ending = _go_through(order, device, session, clock, report)
+        report(Progress("collect", order.cold_starts - 1, None))
+        return collect(store, session, ended_wall_ns=clock.wall_ns(), ending=ending)
+    except KeyboardInterrupt:
+        _finish(store, session, device, clock, Ending("interrupted", "stopped by the user", None, None))
+        raise
+    except OSError as error:
+        kept = "Its session is kept; the next profile command collects it."
+        raise InputError(
+            f"cannot write to the store {store.root}: {error.strerror or error}",
+            hint=kept if has_launch(session.folder) else "Name another: --store DIR",
+        ) from error
+    finally:
+        # What was measured stays: without its owner a session is collected by the next command.
+        session.release() if has_launch(session.folder) else store.close(session)
+
+
+def _go_through(order: Order, device: Device, session: OpenSession, clock: Clock, report: Report) -> Ending | None:
+    """Check, then run one process after another; return what the host saw go wrong."""
     try:
         header = _check(order, device, session, clock)
         for number in range(order.cold_starts):
             report(Progress("launch", number, None))
             if not _run_process(order, header, session, device, number, report):
                 break
-    except KeyboardInterrupt:
-        ending = Ending("interrupted", "stopped by the user", None, None)
-        _finish(store, session, device, clock, ending)
-        raise
+    except Stalled as error:
+        return Ending("failed", f"timed_out: {error}", None, None)
     except DeviceError as error:
-        ending = Ending("aborted", str(error), None, None)
-        if not has_journal(session.folder):
-            store.close(session)
+        if not has_launch(session.folder):
             raise
-    except OSError as error:
-        session.release() if has_journal(session.folder) else store.close(session)
-        raise InputError(
-            f"cannot write to the store {store.root}: {error.strerror or error}", hint="Name another: --store DIR"
-        ) from error
-    except BaseException:
-        # What was measured stays: without its owner the session is collected by the next command.
-        session.release() if has_journal(session.folder) else store.close(session)
-        raise
-    report(Progress("collect", order.cold_starts - 1, None))
-    return collect(store, session, ended_wall_ns=clock.wall_ns(), ending=ending)
+        return Ending("aborted", str(error), None, None)
+    return None
 
 
 def collect_abandoned(store: Store, device_for: Callable[[str], Device], clock: Clock) -> Iterator[Run | SetAside]:
@@ -117,7 +131,7 @@ def collect_abandoned(store: Store, device_for: Callable[[str], Device], clock: 
 def _finish(store: Store, session: OpenSession, device: Device, clock: Clock, ending: Ending | None) -> Run | None:
     for storage in sorted((session.folder / "device").glob("*")):
         device.end_leftover(storage)
-    if not store.has_run(session.run_id) and not has_journal(session.folder):
+    if not has_launch(session.folder):  # nothing was started, or all is stored and the folder half removed
         store.close(session)
         return None
     return collect(store, session, ended_wall_ns=clock.wall_ns(), ending=ending)
@@ -211,19 +225,39 @@ def _run_process(
     launch = _with_hello(launch, runner)
     _note(session, launch)
     try:
-        return _follow(runner, job, report, number)
+        return _follow(runner, job, _Stall(order.stall_timeout_s), report, number)
     finally:
         _note(session, msgspec.structs.replace(launch, exit_code=runner.end()))
 
 
-def _follow(runner: Runner, job: Job, report: Report, number: int) -> bool:
+def _follow(runner: Runner, job: Job, stall: _Stall, report: Report, number: int) -> bool:
     _check_pushed(runner, job)
     runner.link.start(job)
     outcome = None
     for event in runner.link.events():
-        report(Progress("run", number, event))
-        outcome = getattr(event, "outcome", None)
+        stall.take(event)
+        if event is not None:
+            report(Progress("run", number, event))
+            outcome = getattr(event, "outcome", None)
     return outcome == "completed"
+
+
+class _Stall:
+    """Counts for how long nothing has come; a runner that waits on purpose says so every few seconds."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._quiet_s = 0.0
+
+    def take(self, event: AnyEvent | None) -> None:
+        """Take in an event, or a moment without one. Raises Stalled."""
+        if event is not None:
+            self._quiet_s = 0.0
+            return
+        # Counted in moments and not by the clock: a host that was asleep did not listen meanwhile.
+        self._quiet_s += MOMENT_S
+        if self._quiet_s >= self._timeout_s:
+            raise Stalled(f"no progress for {self._quiet_s:g} s")
 
 
 def _check_pushed(runner: Runner, job: Job) -> None:

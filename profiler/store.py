@@ -102,11 +102,15 @@ class Store:
         return codec.read(session.folder / SESSION_FILE, Session)
 
     def close(self, session: OpenSession) -> None:
-        """Remove a session folder: first out of sight, so that a kill leaves nothing that looks open."""
+        """Remove a session folder: first out of sight, so that a kill leaves nothing that looks open.
+
+        One that was closed half-way is closed to its end.
+        """
         hidden = session.folder
         if not hidden.name.startswith("."):
             hidden = session.folder.with_name(f".{session.run_id}.closed")
-            session.folder.rename(hidden)
+            if session.folder.is_dir():
+                session.folder.rename(hidden)
         shutil.rmtree(hidden, ignore_errors=True)
         session.release()
 

@@ -66,10 +66,13 @@ def without_images(events: Sequence[AnyEvent]) -> tuple[AnyEvent, ...]:
 
 
 class FakeLink:
-    """Tells a journal's events, writing each as a runner would, and may break off with an error."""
+    """Tells a journal's events, writing each as a runner would, and may break off with an error.
+
+    None among the events is a moment without one.
+    """
 
     def __init__(
-        self, storage: Path, events: Iterable[AnyEvent], breaks: BaseException | None, sha: str | None
+        self, storage: Path, events: Iterable[AnyEvent | None], breaks: BaseException | None, sha: str | None
     ) -> None:
         self._storage, self._events, self._breaks, self._sha = storage, events, breaks, sha
         self.jobs: list[Job] = []
@@ -83,13 +86,18 @@ class FakeLink:
     def start(self, job: Job) -> None:
         self.jobs.append(job)
 
-    def events(self) -> Iterator[AnyEvent]:
-        with (self._storage / JOURNAL_FILE).open("ab", buffering=0) as journal:
-            for event in self._events:
-                journal.write(codec.encode(event) + b"\n")
-                yield event
+    def events(self) -> Iterator[AnyEvent | None]:
+        for event in self._events:
+            self.write(event)
+            yield event
         if self._breaks is not None:
             raise self._breaks
+
+    def write(self, event: AnyEvent | None) -> None:
+        """Put an event into the journal."""
+        if event is not None:
+            with (self._storage / JOURNAL_FILE).open("ab") as journal:
+                journal.write(codec.encode(event) + b"\n")
 
 
 class FakeRunner:
@@ -100,8 +108,10 @@ class FakeRunner:
         assert isinstance(hello, RunnerHello)
         self.link, self.hello, self.launch_ns = link, hello, 1_000_000
         self._exit_code = exit_code
+        self.last_words: AnyEvent | None = None
 
     def end(self) -> int | None:
+        self.link.write(self.last_words)
         return self._exit_code
 
 
@@ -118,7 +128,7 @@ class FakeDevice:
         *,
         fails_at: int | None = None,
         error: BaseException | None = None,
-        events: Sequence[AnyEvent] | None = None,
+        events: Sequence[AnyEvent | None] | None = None,
         breaks: BaseException | None = None,
         breaks_at: int = 0,
         exit_code: int | None = 0,

@@ -115,7 +115,7 @@ def test_events_of_several_threads_are_whole_lines_numbered_without_gaps(journal
     assert {event.stage for event in events if isinstance(event, Begin)} == {"work", "trace"}
 
 
-def test_a_disk_that_fills_up_tears_the_last_line_and_nothing_follows_it(journal: Journal) -> None:
+def test_a_full_disk_leaves_no_torn_line_and_an_event_that_finds_room_follows(journal: Journal) -> None:
     append_begin(journal)
     whole = resource.getrlimit(resource.RLIMIT_FSIZE)
     # The nearest to a full disk that needs no root: files of this process may not grow beyond that.
@@ -125,5 +125,7 @@ def test_a_disk_that_fills_up_tears_the_last_line_and_nothing_follows_it(journal
             append_begin(journal)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, whole)
+    assert journal.path.read_bytes().count(b"\n") == 1
+    assert journal.path.read_bytes().endswith(b"\n")
     append_begin(journal)
-    assert [event.seq for event in read_journal(journal.path)] == [0]
+    assert [event.seq for event in read_journal(journal.path)] == [0, 1]

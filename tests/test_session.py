@@ -7,23 +7,33 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from PIL import Image
 
 from profiler import codec
 from profiler.catalog import device_profile
 from profiler.clock import RealClock
-from profiler.collecting import LAUNCH_FILE
+from profiler.collecting import LAUNCH_FILE, process_folder
 from profiler.devices.device import Device
 from profiler.devices.local import LocalDevice
-from profiler.errors import DeviceError, InputError, ProtocolError, RunnerLost
+from profiler.errors import DeviceError, InputError, RunnerLost
 from profiler.inputs import Wishes
 from profiler.journal import read_journal
-from profiler.records.event import Begin, IterationDone, Stop
+from profiler.records.device import Unit
+from profiler.records.event import AnyEvent, Begin, IterationDone, Stop
 from profiler.records.run import Launch, Run
 from profiler.session import Order, Progress, SetAside, bundle_use, collect_abandoned, measure
-from profiler.store import SESSION_FILE, Store
+from profiler.store import SESSION_FILE, OpenSession, Store
 from tests.messages_for_tests import make_failed_journal, make_journal
-from tests.sessions_for_tests import FakeDevice, add_process, make_launch, make_session, until, without_images
+from tests.sessions_for_tests import (
+    FakeDevice,
+    FakeRunner,
+    add_process,
+    make_launch,
+    make_session,
+    until,
+    without_images,
+)
 from tests.small_bundle import SIDE, build_small_bundle, make_order
 
 GOOD = without_images(make_journal())
@@ -162,12 +172,23 @@ def test_a_session_that_ended_leaves_only_its_run(whole_session: tuple[Order, St
     assert store.run_ids() == [run.run_id]
 
 
-def test_a_device_that_fails_before_its_first_event_leaves_nothing(small_bundle: Path, store: Store) -> None:
-    device = FakeDevice(fails_at=0, error=DeviceError("no cable"))
+def test_a_device_that_fails_before_a_launch_leaves_nothing(small_bundle: Path, store: Store) -> None:
+    class Unplugged(FakeDevice):
+        def unit(self) -> Unit:
+            raise DeviceError("no cable")
+
     with pytest.raises(DeviceError, match="no cable"):
-        do(make_order(small_bundle), device, store)
+        do(make_order(small_bundle), Unplugged(), store)
     assert open_sessions(store) == []
     assert store.run_ids() == []
+
+
+def test_a_launch_that_fails_is_a_run_too(small_bundle: Path, store: Store) -> None:
+    run = do(make_order(small_bundle), FakeDevice(fails_at=0, error=DeviceError("no cable")), store)
+    assert (run.outcome, run.stage, run.reason) == ("aborted", "launch", "no cable")
+    assert (run.iterations, len(run.processes)) == ((), 1)
+    assert store.run_ids() == [run.run_id]
+    assert open_sessions(store) == []
 
 
 def test_a_device_that_fails_at_a_later_launch_keeps_the_images_before(small_bundle: Path, store: Store) -> None:
@@ -211,8 +232,9 @@ def test_only_the_last_process_makes_timed_images(small_bundle: Path, store: Sto
 
 def test_a_runner_that_sees_other_files_than_were_pushed_is_not_started(small_bundle: Path, store: Store) -> None:
     device = FakeDevice(sees_sha256="0" * 64)
-    with pytest.raises(ProtocolError, match=r"sees another inputs\.safetensors"):
-        do(make_order(small_bundle), device, store)
+    run = do(make_order(small_bundle), device, store)
+    assert (run.outcome, run.stage) == ("aborted", "launch")
+    assert "sees another inputs.safetensors" in (run.reason or "")
     assert device.runners[0].link.jobs == []
 
 
@@ -253,12 +275,106 @@ def test_ctrl_c_ends_the_runner_and_keeps_the_run_as_interrupted(tmp_path: Path,
     assert open_sessions(store) == []
 
 
-def test_ctrl_c_before_the_first_event_leaves_nothing(small_bundle: Path, store: Store) -> None:
+def test_ctrl_c_in_a_launch_keeps_the_attempt_as_interrupted(small_bundle: Path, store: Store) -> None:
     device = FakeDevice(fails_at=0, error=KeyboardInterrupt())
     with pytest.raises(KeyboardInterrupt):
         do(make_order(small_bundle), device, store)
+    (run_id,) = store.run_ids()
+    run = store.load(run_id)
+    assert (run.outcome, run.stage, run.reason) == ("interrupted", "launch", "stopped by the user")
+    assert open_sessions(store) == []
+
+
+def test_ctrl_c_before_a_launch_leaves_nothing(small_bundle: Path, store: Store) -> None:
+    def stop(state: Progress) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        do(make_order(small_bundle), FakeDevice(), store, stop)
     assert store.run_ids() == []
     assert open_sessions(store) == []
+
+
+def test_a_second_ctrl_c_leaves_the_session_for_the_next_command(small_bundle: Path, store: Store) -> None:
+    class Quit(BaseException):
+        pass
+
+    class Impatient(FakeDevice):
+        def end_leftover(self, storage: Path) -> None:
+            raise Quit
+
+    def stop() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(Quit):
+        do(make_order(small_bundle), Impatient(), store, at("timed", stop))
+    assert store.run_ids() == []
+    (run,) = collect_abandoned(store, lambda name: FakeDevice(), RealClock())
+    assert isinstance(run, Run)
+    assert [sample.phase for sample in run.iterations] == ["cold", "timed"]
+
+
+def test_ctrl_c_while_a_whole_session_is_closed_leaves_its_run(small_bundle: Path, store: Store) -> None:
+    class Interrupted(Store):
+        def close(self, session: OpenSession) -> None:
+            if session.folder.is_dir():
+                session.folder.rename(session.folder.with_name(f".{session.run_id}.closed"))
+                raise KeyboardInterrupt
+            super().close(session)
+
+    with pytest.raises(KeyboardInterrupt):
+        do(make_order(small_bundle), FakeDevice(), Interrupted(store.root))
+    (run_id,) = store.run_ids()
+    assert store.load(run_id).outcome == "completed"
+    assert open_sessions(store) == []
+
+
+QUIET = 2  # moments: a second
+
+
+@pytest.mark.parametrize(
+    ("events", "outcome", "stage", "component"),
+    [
+        ((*until(Begin, 6)(GOOD), *[None] * QUIET), "failed", "denoise", "denoiser"),
+        ((*until(Begin, 1)(GOOD), *[None] * QUIET), "failed", "load", "text_encoder"),
+        ((*GOOD[:1], *[None] * QUIET), "aborted", None, None),
+        ((None,) * QUIET, "aborted", "launch", None),
+    ],
+    ids=["image", "load", "before a load", "before anything"],
+)
+def test_a_runner_that_makes_no_progress_is_given_up(
+    small_bundle: Path,
+    store: Store,
+    events: tuple[AnyEvent | None, ...],
+    outcome: str,
+    stage: str | None,
+    component: str | None,
+) -> None:
+    device = FakeDevice(events=events, breaks=AssertionError("it was waited for"), exit_code=None)
+    run = do(make_order(small_bundle, stall_timeout_s=1.0), device, store)
+    assert (run.outcome, run.stage, run.component) == (outcome, stage, component)
+    assert run.reason == "timed_out: no progress for 1 s"
+    assert run.processes[0].outcome == outcome
+
+
+def test_a_runner_that_stops_when_it_is_given_up_on_has_timed_out_all_the_same(
+    small_bundle: Path, store: Store
+) -> None:
+    class Obedient(FakeDevice):
+        def launch(self, storage: Path, token: str) -> FakeRunner:
+            runner = super().launch(storage, token)
+            runner.last_words = replace(make_failed_journal()[-1], outcome="interrupted", reason="cancelled", seq=7)
+            return runner
+
+    device = Obedient(events=(*GOOD[:7], *[None] * QUIET), breaks=AssertionError("it was waited for"))
+    run = do(make_order(small_bundle, stall_timeout_s=1.0), device, store)
+    assert (run.outcome, run.reason) == ("failed", "timed_out: no progress for 1 s")
+    assert run.component == "denoiser"
+
+
+def test_slow_but_steady_progress_is_no_stall(small_bundle: Path, store: Store) -> None:
+    slowly = tuple(each for event in GOOD for each in (None, event))
+    assert do(make_order(small_bundle, stall_timeout_s=1.0), FakeDevice(events=slowly), store).outcome == "completed"
 
 
 def test_a_bug_in_a_run_loses_nothing_that_was_measured(small_bundle: Path, store: Store) -> None:
@@ -302,13 +418,17 @@ def test_an_abandoned_session_is_collected_and_its_runners_are_ended(store: Stor
     assert open_sessions(store) == []
 
 
-def test_an_abandoned_session_without_an_event_is_closed_without_a_run(store: Store) -> None:
-    session = make_session(store)
-    add_process(session, make_launch(exit_code=None, pid=None), ())
-    session.release()
+def test_an_abandoned_session_is_a_run_from_its_first_launch_on(store: Store) -> None:
+    launched, not_yet = make_session(store), make_session(store)
+    add_process(launched, make_launch(exit_code=None, pid=None), ())
+    process_folder(not_yet.folder, 0).mkdir(parents=True)
+    for session in (launched, not_yet):
+        session.release()
     device = FakeDevice()
-    assert list(collect_abandoned(store, lambda name: device, RealClock())) == []
-    assert len(device.ended_leftovers) == 1
+    (run,) = collect_abandoned(store, lambda name: device, RealClock())
+    assert isinstance(run, Run)
+    assert (run.run_id, run.outcome, run.stage) == (launched.run_id, "interrupted", "launch")
+    assert len(device.ended_leftovers) == 2
     assert open_sessions(store) == []
 
 
@@ -326,11 +446,14 @@ def test_a_session_that_cannot_be_read_is_set_aside_and_does_not_stand_in_the_wa
     assert store.run_ids() == [good.run_id]
 
 
-def test_a_full_store_is_told_of_and_leaves_no_session(small_bundle: Path, store: Store) -> None:
+def test_a_full_store_is_told_of_and_keeps_what_was_launched(small_bundle: Path, store: Store) -> None:
     full = OSError(errno.ENOSPC, "No space left on device")
-    with pytest.raises(InputError, match=r"cannot write to the store .*: No space left on device"):
+    with pytest.raises(InputError, match=r"cannot write to the store .*: No space left on device") as caught:
         do(make_order(small_bundle), FakeDevice(fails_at=0, error=full), store)
-    assert open_sessions(store) == []
+    assert "the next profile command collects it" in str(caught.value)
+    (run,) = collect_abandoned(store, lambda name: FakeDevice(), RealClock())
+    assert isinstance(run, Run)
+    assert run.stage == "launch"
 
 
 def test_a_foreign_file_in_a_session_does_not_stand_in_the_way(store: Store) -> None:

@@ -5,36 +5,52 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
+from profiler.cli.failing import INTERNAL, USAGE, Failure, bug, failure_of, tell
+from profiler.cli.stopping import INTERRUPTED, QuitNow, Signals
 from profiler.errors import ProfilerError
 
-INTERRUPTED = 130
-INTERNAL = 4
+if TYPE_CHECKING:
+    from profiler.clock import Clock
+    from profiler.devices.device import Device
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run `profile` and return its exit code: 0 fine, 1 the model's fault, 2 usage or input, 3 device, 4 internal."""
+def main(arguments: Sequence[str] | None = None, *, open_device: Callable[[str, Clock], Device] | None = None) -> int:
+    """Run `profile` and return its exit code: 0 fine, 1 the model's fault, 2 usage or input, 3 device, 4 internal.
+
+    A signal ends it with 128 and the signal's number: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP.
+    `open_device` opens by its name what is measured on, in the place of the product's own devices.
+    """
     _open_output()
-    code = _run(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    with Signals() as signals:
+        end = _run(given, open_device)
+    if isinstance(end, Failure) and signals.received:
+        end = end._replace(exit_code=128 + signals.received[-1])
+    code = end.exit_code if isinstance(end, Failure) else end
     try:
+        if isinstance(end, Failure):
+            tell(end, as_json="--json" in given)
         sys.stdout.flush()
     except OSError as error:
-        code = _lost_output(error, code)
+        return _lost_output(error, code)
     return code
 
 
-def _run(arguments: Sequence[str] | None) -> int:
-    from profiler.cli.app import app
-
+def _run(given: list[str], open_device: Callable[[str, Clock], Device] | None) -> int | Failure:
+    """Return the exit code of what went its way, or how it failed."""
     try:
-        given = list(arguments) if arguments is not None else None
-        code = app(args=given, prog_name="profile", standalone_mode=False)
+        from profiler.cli.app import app
+
+        code = app(args=given, prog_name="profile", standalone_mode=False, obj=open_device)
     except ProfilerError as error:
-        print(f"profile: {error}", file=sys.stderr)
-        return error.exit_code
+        return failure_of(error)
     except KeyboardInterrupt:
         return _stopped()
+    except QuitNow:
+        return _stopped("stopped at once; the next profile command collects what was measured")
     except SystemExit as leaving:
         # So end typer and rich where the reader of our output went away, as `profile runs | head` does.
         gone = leaving.__context__
@@ -68,26 +84,22 @@ def _lost_output(error: BaseException, code: int) -> int:
     if isinstance(error, BrokenPipeError):
         return code
     print(f"profile: the disk that output or temporary files go to is full: {error}", file=sys.stderr)
-    return 2
+    return USAGE
 
 
-def _stopped() -> int:
-    print("profile: stopped; what was measured is kept (profile runs)", file=sys.stderr)
-    return INTERRUPTED
+def _stopped(message: str = "stopped; what was measured is kept (profile runs)") -> Failure:
+    return Failure(INTERRUPTED, "interrupted", message)
 
 
-def _foreign(error: Exception) -> int:
+def _foreign(error: Exception) -> int | Failure:
     """Show what the argument parser refuses as its own messages, and anything else as a bug."""
     show = getattr(error, "show", None)
     if show is not None:
         show()
-        return int(getattr(error, "exit_code", 2))
+        message = getattr(error, "format_message", error.__str__)()
+        return Failure(int(getattr(error, "exit_code", USAGE)), "usage", message, said=True)
     if type(error).__name__ == "Abort":  # typer's word for Ctrl-C
         return _stopped()
     if isinstance(error, BrokenPipeError) or getattr(error, "errno", None) == errno.ENOSPC:
         return _lost_output(error, 0)
-    import traceback
-
-    traceback.print_exception(error)
-    print("profile: this is a bug in the profiler; please report it with the lines above", file=sys.stderr)
-    return INTERNAL
+    return bug(error)

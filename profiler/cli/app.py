@@ -81,7 +81,8 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 fine · 1 the model's fault · 2 usage or input · 3 device · 4 internal · 130 Ctrl-C.",
+    epilog="Exit codes: 0 fine · 1 the model's fault · 2 usage or input · 3 device · 4 internal · 130 Ctrl-C · "
+    "143 SIGTERM.",
 )
 
 ONLY = "Which runs"
@@ -211,6 +212,16 @@ def profile(
             show_default="the runtime's choice",
         ),
     ] = None,
+    timeout: Annotated[
+        float,
+        typer.Option(
+            min=1,
+            max=86_400,
+            help="Seconds without progress after which a runner is given up. One stage may take as long (a phone "
+            "compiles a large model for ten minutes); waiting between images does not count.",
+            rich_help_panel=HOW,
+        ),
+    ] = 900,
     policy: PolicyName = "moi-bench",
     not_required: NotRequired = None,
     store: Store = None,
@@ -238,7 +249,7 @@ def profile(
     from profiler.cli import measuring
 
     wishes = measuring.Wishes(prompt, negative_prompt, seed, steps, image)
-    how = measuring.How(protocol.value, repeats, warmups, cold_starts, observer_pairs, gap, minutes, threads)
+    how = measuring.How(protocol.value, repeats, warmups, cold_starts, observer_pairs, gap, minutes, threads, timeout)
     return measuring.profile(
         "local" if device is None else device,
         "nano" if model is None else model,
@@ -249,6 +260,7 @@ def profile(
         store=store,
         dry_run=dry_run,
         as_json=as_json,
+        open_device=context.obj,
     )
 
 

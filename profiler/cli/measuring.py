@@ -11,8 +11,9 @@ from rich.table import Table
 
 from profiler import catalog
 from profiler.bundle_files import check_files, check_names, load_manifest, manifest_sha256
+from profiler.cli import places
 from profiler.cli.output import notes, print_json, print_result, print_summary
-from profiler.cli.places import open_device, open_policy, open_store, tidy
+from profiler.cli.places import OpenDevice, open_policy, open_store, tidy
 from profiler.cli.progress import ExportProgress, SessionProgress
 from profiler.clock import RealClock
 from profiler.errors import InputError
@@ -44,6 +45,7 @@ class How(NamedTuple):
     gap: float | None
     minutes: float | None
     threads: int | None
+    timeout: float
 
 
 class Judging(NamedTuple):
@@ -64,10 +66,11 @@ def profile(
     store: Path | None,
     dry_run: bool,
     as_json: bool,
+    open_device: OpenDevice | None = None,
 ) -> int:
     """Measure, store, judge and print; return the exit code that the run's outcome stands for."""
     clock = RealClock()
-    device = open_device(device_name, clock)
+    device = (open_device or places.open_device)(device_name, clock)
     policy = open_policy(judging.policy, judging.not_required)
     place = open_store(store)
     if dry_run and not is_ready(model):
@@ -124,6 +127,7 @@ def _order(folder: Path, task: str | None, wishes: Wishes, how: How) -> Order:
         repeats=how.repeats,
         observer_pairs=how.observer_pairs,
         threads=how.threads,
+        stall_timeout_s=how.timeout,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from profiler import catalog, codec, tiers
@@ -13,6 +13,8 @@ from profiler.errors import InputError
 from profiler.records.policy import Metric, Policy
 from profiler.session import SetAside, collect_abandoned
 from profiler.store import Store
+
+OpenDevice = Callable[[str, Clock], Device]
 
 _METRICS: dict[str, Metric] = {"latency": "latency", "peak-memory": "peak_memory", "size": "size"}
 

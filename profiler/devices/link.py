@@ -1,4 +1,4 @@
-"""The host's side of the connection to one runner."""
+"""The host's side of the conversation with one runner, which outlives its connection."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from profiler import __version__, codec
+from profiler.clock import Clock, Deadline, RealClock
 from profiler.errors import DeviceError, InvalidRecord, ProtocolError, RunnerLost
 from profiler.records.event import AnyEvent, Stop
 from profiler.records.job import Job
@@ -27,25 +28,47 @@ from profiler.records.message import (
     Start,
 )
 
-_POLL_S = 0.5
+# Every so long without news `events` says so.
+MOMENT_S = 0.5
 _REPLY_TIMEOUT_S = 30.0
+_RETRIES_A_MOMENT = 5
 
 T = TypeVar("T")
+OpenConnection = Callable[[], socket.socket]
+
+
+class _Cut(RunnerLost):
+    """The connection broke; the runner may go on without it."""
 
 
 class Link:
-    """One conversation; `alive` tells whether the runner's process is still there."""
+    """One conversation; `alive` tells whether the runner's process is still there.
+
+    Raises OSError where the first connection cannot be opened.
+    """
 
     def __init__(
-        self, connection: socket.socket, alive: Callable[[], bool], *, reply_timeout_s: float = _REPLY_TIMEOUT_S
+        self,
+        open_connection: OpenConnection,
+        alive: Callable[[], bool],
+        *,
+        clock: Clock | None = None,
+        reply_timeout_s: float = _REPLY_TIMEOUT_S,
     ) -> None:
-        self._connection = connection
+        self._open_connection = open_connection
         self._alive = alive
+        self._clock = clock or RealClock()
         self._reply_timeout_s = reply_timeout_s
+        self._connection = open_connection()
         self._buffer = b""
+        self._token = ""
+        self._job_id: str | None = None
+        self._next_seq = 0
+        self._retries = 0
 
     def hello(self, token: str) -> RunnerHello:
         """Introduce the host. Raises ProtocolError or RunnerLost."""
+        self._token = token
         self._send(HostHello(protocol_version=PROTOCOL_VERSION, host_version=__version__, token=token))
         return self._expect(RunnerHello)
 
@@ -56,21 +79,67 @@ class Link:
 
     def start(self, job: Job) -> None:
         """Hand a job over; its events follow."""
-        self._send(Start(job=job))
-        self._expect(Accepted)
+        limit = Deadline(self._reply_timeout_s, self._clock)
+        self._job_id, self._next_seq = job.job_id, 0
+        try:
+            self._send(Start(job=job))
+            self._expect(Accepted)
+        except _Cut as cut:  # whether the job was taken, a replay will tell
+            for _ in self._resumed(cut):
+                if limit.passed():
+                    raise
 
     def replay(self, job_id: str, from_seq: int) -> None:
         """Ask for a job's events again, from one on."""
+        self._job_id, self._next_seq = job_id, from_seq
         self._send(Replay(job_id=job_id, from_seq=from_seq))
         self._expect(Accepted)
 
-    def events(self) -> Iterator[AnyEvent]:
-        """Yield events until the job's stop. Raises RunnerLost where the runner ends without one."""
-        while True:
-            event: AnyEvent = self._decode(self._line(timeout_s=None), AnyEvent)
+    def events(self) -> Iterator[AnyEvent | None]:
+        """Yield each event once until the job's stop, and None after every MOMENT_S without one.
+
+        A connection that breaks is opened again for as long as the process lives, and what was missed is asked for.
+        Raises RunnerLost where the runner ends without a stop.
+        """
+        event: AnyEvent | None = None
+        while not isinstance(event, Stop):
+            try:
+                line = self._line()
+            except _Cut as cut:
+                yield from self._resumed(cut)
+                continue
+            event = None if line is None else self._numbered(line)
             yield event
-            if isinstance(event, Stop):
-                return
+
+    def _numbered(self, line: bytes) -> AnyEvent:
+        event: AnyEvent = self._decode(line, AnyEvent)
+        if event.seq != self._next_seq:
+            raise ProtocolError(f"the runner sent event {event.seq} where {self._next_seq} was due")
+        self._next_seq += 1
+        self._retries = 0
+        return event
+
+    def _resumed(self, cut: _Cut) -> Iterator[None]:
+        """Open a new connection and take the conversation up where it broke; yield each moment that this takes."""
+        while self._job_id is not None and self._alive():
+            if self._retries:
+                self._clock.sleep(MOMENT_S / _RETRIES_A_MOMENT)
+            self._retries += 1
+            if self._retries % _RETRIES_A_MOMENT == 0:
+                yield None
+            try:
+                self._reconnect(self._job_id)
+            except (OSError, _Cut):
+                continue
+            return
+        raise cut
+
+    def _reconnect(self, job_id: str) -> None:
+        self._connection.close()
+        self._buffer = b""
+        self._connection = self._open_connection()
+        self.hello(self._token)
+        self.replay(job_id, self._next_seq)
 
     def cancel(self) -> None:
         """Ask the job to stop before its next call."""
@@ -91,10 +160,10 @@ class Link:
         try:
             self._connection.sendall(data)
         except OSError as error:
-            raise RunnerLost(f"the runner hung up ({error.strerror or error})") from error
+            raise _Cut(f"the runner hung up ({error.strerror or error})") from error
 
     def _expect(self, kind: type[T]) -> T:
-        reply: Reply = self._decode(self._line(timeout_s=self._reply_timeout_s), Reply)
+        reply: Reply = self._decode(self._reply_line(), Reply)
         if isinstance(reply, Refused):
             raise ProtocolError(f"the runner refused ({reply.code}): {reply.reason}")
         if not isinstance(reply, kind):
@@ -107,15 +176,20 @@ class Link:
         except InvalidRecord as error:
             raise ProtocolError(str(error)) from error
 
-    def _line(self, *, timeout_s: float | None) -> bytes:
+    def _reply_line(self) -> bytes:
         waited_s = 0.0
+        while (line := self._line()) is None:
+            waited_s += MOMENT_S
+            if waited_s > self._reply_timeout_s:
+                raise RunnerLost(f"the runner gave no answer for {self._reply_timeout_s:.0f} s")
+        return line
+
+    def _line(self) -> bytes | None:
+        """Return the next line, or None where nothing came for a moment and the runner still lives."""
         while b"\n" not in self._buffer:
             chunk = self._receive()
             if chunk is None:
-                waited_s += _POLL_S
-                if timeout_s is not None and waited_s > timeout_s:
-                    raise RunnerLost(f"the runner gave no answer for {timeout_s:.0f} s")
-                continue
+                return None
             self._buffer += chunk
             if len(self._buffer) > MAX_LINE_BYTES and b"\n" not in self._buffer:
                 raise ProtocolError("the runner sent a line that does not end")
@@ -123,8 +197,7 @@ class Link:
         return line
 
     def _receive(self) -> bytes | None:
-        """Return bytes, or None where nothing came for a moment and the runner still lives."""
-        self._connection.settimeout(_POLL_S)
+        self._connection.settimeout(MOMENT_S)
         try:
             chunk = self._connection.recv(65536)
         except TimeoutError:
@@ -132,15 +205,20 @@ class Link:
                 raise RunnerLost("the runner's process is gone") from None
             return None
         except OSError as error:
-            raise RunnerLost(f"the connection to the runner broke ({error.strerror or error})") from error
+            raise _Cut(f"the connection to the runner broke ({error.strerror or error})") from error
         if not chunk:
-            raise RunnerLost("the runner closed the connection")
+            raise _Cut("the runner closed the connection")
         return chunk
 
 
-def connect(port: int, alive: Callable[[], bool]) -> Link:
-    """Open a connection to a runner on this machine's loopback. Raises DeviceError."""
+def connect(port: int, alive: Callable[[], bool], clock: Clock | None = None) -> Link:
+    """Open a conversation with a runner on this machine's loopback. Raises DeviceError."""
+
+    def open_connection() -> socket.socket:
+        return socket.create_connection(("127.0.0.1", port), timeout=_REPLY_TIMEOUT_S)
+
     try:
-        return Link(socket.create_connection(("127.0.0.1", port), timeout=_REPLY_TIMEOUT_S), alive)
-    except OSError as error:
-        raise DeviceError(f"no runner answers on 127.0.0.1:{port} ({error.strerror or error})") from error
+        return Link(open_connection, alive, clock=clock)
+    except (OSError, OverflowError) as error:  # the latter: no such port
+        reason = getattr(error, "strerror", None) or error
+        raise DeviceError(f"no runner answers on 127.0.0.1:{port} ({reason})") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 import os
@@ -9,9 +10,9 @@ import platform
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import psutil
 
@@ -19,7 +20,7 @@ from profiler import codec
 from profiler.clock import Clock, Deadline
 from profiler.devices.link import Link, connect
 from profiler.devices.power_saving import power_saving
-from profiler.errors import DeviceError, RunnerLost
+from profiler.errors import DeviceError, InputError, ProtocolError, RunnerLost
 from profiler.records.device import Conditions, DeviceProfile, Power, Unit
 from profiler.records.job import OnDisconnect
 from profiler.records.message import ADDRESS_FILE, TOKEN_FILE, RunnerAddress, RunnerHello
@@ -27,36 +28,60 @@ from profiler.runner import clock_limits
 from profiler.runner.gauges import EnvironmentGauge, usable_cores
 
 LOG_FILE = "runner.log"
-_START_TIMEOUT_S = 60.0
-_END_TIMEOUT_S = 10.0
+# -P: a folder called profiler where the user stands must not be taken for ours.
+RUNNER = (sys.executable, "-P", "-m", "profiler.runner")
+
+
+class Patience(NamedTuple):
+    """How long a runner may take to come up, and to leave when it is asked to."""
+
+    start_s: float = 60.0
+    end_s: float = 10.0
 
 
 class LocalRunner:
     """One runner process and the conversation with it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], link: Link, hello: RunnerHello, launch_ns: int) -> None:
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        link: Link,
+        hello: RunnerHello,
+        launch_ns: int,
+        end_s: float = Patience().end_s,
+    ) -> None:
         self._process = process
         self.link = link
         self.hello = hello
         self.launch_ns = launch_ns
+        self._end_s = end_s
 
-    def end(self, *, seconds: float = _END_TIMEOUT_S) -> int | None:
+    def end(self) -> int | None:
         """Hang up, wait for the process, and return its exit code (negative: the signal that killed it).
 
         None where it did not leave in time and was killed from here: that signal is no fault of the model's.
         """
         self.link.close()
-        return _wait(self._process, seconds=seconds)
+        return _wait(self._process, seconds=self._end_s)
 
 
 class LocalDevice:
-    """This machine."""
+    """This machine; `program` is what is started as its runner."""
 
     on_disconnect = OnDisconnect(kind="stop_after_s", seconds=2.0)
 
-    def __init__(self, profile: DeviceProfile, clock: Clock) -> None:
+    def __init__(
+        self,
+        profile: DeviceProfile,
+        clock: Clock,
+        *,
+        program: Sequence[str] = RUNNER,
+        patience: Patience = Patience(),
+    ) -> None:
         self.profile = profile
         self._clock = clock
+        self._program = program
+        self._patience = patience
 
     def unit(self) -> Unit:
         """Describe this machine."""
@@ -101,29 +126,32 @@ class LocalDevice:
         """Start a runner over `storage` and shake hands. Raises RunnerLost or ProtocolError."""
         (storage / TOKEN_FILE).write_text(token)
         start_ns = self._clock.boot_ns()
-        process = _start(storage)
+        process = _start(self._program, storage)
         try:
             address = self._wait_for_address(storage, process)
-            link = connect(address.port, lambda: process.poll() is None)
+            link = connect(address.port, lambda: process.poll() is None, self._clock)
             hello = link.hello(token)
         except BaseException:
             _wait(process, seconds=0)
             raise
-        return LocalRunner(process, link, hello, self._clock.boot_ns() - start_ns)
+        return LocalRunner(process, link, hello, self._clock.boot_ns() - start_ns, self._patience.end_s)
 
     def _wait_for_address(self, storage: Path, process: subprocess.Popen[bytes]) -> RunnerAddress:
-        deadline = Deadline(_START_TIMEOUT_S, self._clock)
+        deadline = Deadline(self._patience.start_s, self._clock)
         while not (storage / ADDRESS_FILE).is_file():
             if process.poll() is not None:
                 raise RunnerLost(f"the runner ended at once (exit {process.returncode}): {log_tail(storage)}")
             if deadline.passed():
-                raise RunnerLost(f"the runner did not come up in {_START_TIMEOUT_S:.0f} s: {log_tail(storage)}")
+                raise RunnerLost(f"the runner did not come up in {self._patience.start_s:g} s: {log_tail(storage)}")
             self._clock.sleep(0.005)
-        return codec.read(storage / ADDRESS_FILE, RunnerAddress)
+        try:
+            return codec.read(storage / ADDRESS_FILE, RunnerAddress)
+        except InputError as error:
+            raise ProtocolError(f"the runner does not say where it listens: {error}") from error
 
     def end_leftover(self, storage: Path) -> None:
         """End the runner that an interrupted session left over `storage`, if it is still there."""
-        deadline = Deadline(_END_TIMEOUT_S, self._clock)
+        deadline = Deadline(self._patience.end_s, self._clock)
         for process in psutil.process_iter():
             if _serves(process, storage):
                 _kill(process)
@@ -165,28 +193,28 @@ def log_tail(storage: Path) -> str:
     return lines[-1] if lines else "it printed nothing"
 
 
-def _start(storage: Path) -> subprocess.Popen[bytes]:
+def _start(program: Sequence[str], storage: Path) -> subprocess.Popen[bytes]:
     with (storage / LOG_FILE).open("wb") as log:
         try:
             # A session of its own: Ctrl-C is for the host, which then ends the runner in good order.
             return subprocess.Popen(
-                # -P: a folder called profiler where the user stands must not be taken for ours.
-                [sys.executable, "-P", "-m", "profiler.runner", "--storage", str(storage)],
+                [*program, "--storage", str(storage)],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 start_new_session=True,
             )
         except OSError as error:
-            raise DeviceError(f"cannot start {sys.executable} as runner: {error.strerror}") from error
+            raise DeviceError(f"cannot start {program[0]} as runner: {error.strerror}") from error
 
 
-def _wait(process: subprocess.Popen[bytes], *, seconds: float = _END_TIMEOUT_S) -> int | None:
+def _wait(process: subprocess.Popen[bytes], *, seconds: float) -> int | None:
     try:
         return process.wait(seconds)
     except subprocess.TimeoutExpired:
         process.send_signal(signal.SIGKILL)
-        process.wait(_END_TIMEOUT_S)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # not even that ends one that waits for a broken disk
+            process.wait(Patience().end_s)
         return None
 
 

@@ -11,6 +11,8 @@ PROTOCOL_VERSION = 1
 MAX_LINE_BYTES = 1024 * 1024
 TOKEN_FILE = "token"
 ADDRESS_FILE = "runner.json"
+# How a runner process ends where no stop event can say why.
+EXIT_HOST_GONE, EXIT_NO_SPACE = 3, 5
 
 
 class RunnerAddress(Record):

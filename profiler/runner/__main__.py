@@ -3,49 +3,72 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import socket
+import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from profiler import codec
-from profiler.clock import RealClock
-from profiler.records.message import ADDRESS_FILE, RunnerAddress
+from profiler.clock import Clock, RealClock
+from profiler.records.message import ADDRESS_FILE, EXIT_NO_SPACE, RunnerAddress
 from profiler.runner.engines.engine import Engine
 from profiler.runner.server import Office, serve
 from profiler.runner.work import Work
 
 NewEngine = Callable[..., Engine]
+Announce = Callable[[Path, int], None]
 
 
-def main() -> int:
-    """Serve one job, then leave."""
-    arguments = _parser().parse_args()
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve one job on ONNX Runtime, then leave."""
     from profiler.runner.engines.onnxruntime_engine import OnnxRuntimeEngine
 
-    clock = RealClock()
-    office = Office(arguments.storage, {OnnxRuntimeEngine.name: OnnxRuntimeEngine.version}, clock)
-    listener = socket.create_server(("127.0.0.1", arguments.port))
+    engines = {OnnxRuntimeEngine.name: OnnxRuntimeEngine.version}
+    return run(arguments, engines, OnnxRuntimeEngine, RealClock(), announce)
+
+
+def run(
+    arguments: Sequence[str] | None, engines: dict[str, str], new_engine: NewEngine, clock: Clock, announce: Announce
+) -> int:
+    """Serve one job with an engine and a clock, and `announce` where; return how the process ends."""
+    options = _parser().parse_args(arguments)
+    office = Office(options.storage, engines, clock)
+    listener = _listen(options.port)
     threading.Thread(
-        target=serve, args=(listener, office), kwargs={"idle_timeout_s": arguments.idle_timeout}, daemon=True
+        target=serve, args=(listener, office), kwargs={"idle_timeout_s": options.idle_timeout}, daemon=True
     ).start()
-    _announce(arguments.storage, listener.getsockname()[1])
-    _work(office, OnnxRuntimeEngine)
+    announce(options.storage, listener.getsockname()[1])
+    return _work(office, new_engine)
+
+
+def _listen(port: int) -> socket.socket:
+    try:
+        return socket.create_server(("127.0.0.1", port))
+    except OSError as error:
+        sys.exit(f"cannot listen on 127.0.0.1:{port}: {error.strerror or error}")
+
+
+def _work(office: Office, new_engine: NewEngine) -> int:
+    while not office.taken.wait(0.1):
+        if office.released.is_set():
+            return 0
+    job, journal = office.work()
+    work = Work(job, office.storage, journal, new_engine(threads=job.threads), office.clock, office.cancelled)
+    try:
+        work.run()
+    except OSError as error:
+        with contextlib.suppress(OSError):  # the log is as a rule on the same disk
+            print(f"the journal's end could not be written: {error.strerror}", file=sys.stderr, flush=True)
+        return EXIT_NO_SPACE
+    # The host collects the stop event and says bye; a host that is gone is not waited for long.
+    office.released.wait(timeout=job.on_disconnect.seconds or 30)
     return 0
 
 
-def _work(office: Office, new_engine: NewEngine) -> None:
-    while not office.taken.wait(0.1):
-        if office.released.is_set():
-            return
-    job, journal = office.work()
-    Work(job, office.storage, journal, new_engine(threads=job.threads), office.clock, office.cancelled).run()
-    # The host collects the stop event and says bye; a host that is gone is not waited for long.
-    office.released.wait(timeout=job.on_disconnect.seconds or 30)
-
-
-def _announce(storage: Path, port: int) -> None:
+def announce(storage: Path, port: int) -> None:
     """Write where to find this runner; the rename makes the file whole before it is seen."""
     temporary = storage / f".{ADDRESS_FILE}"
     temporary.write_bytes(codec.encode(RunnerAddress(port=port, pid=os.getpid())))

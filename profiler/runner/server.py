@@ -1,4 +1,4 @@
-"""The runner's side of the connection: one host at a time, on the device's loopback."""
+"""The runner's side of the conversation: one host at a time, over loopback connections that may break."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from profiler.errors import InternalError, InvalidRecord, ProfilerError
 from profiler.journal import JOURNAL_FILE, Journal
 from profiler.records.job import Job
 from profiler.records.message import (
+    EXIT_HOST_GONE,
     MAX_LINE_BYTES,
     PROTOCOL_VERSION,
     TOKEN_FILE,
@@ -59,6 +60,8 @@ class Office:
         self.taken = threading.Event()
         self.released = threading.Event()
         self._leave = leave
+        self._lock = threading.Lock()
+        self._host: Line | None = None
         self._timers: list[threading.Timer] = []
 
     def take(self, job: Job) -> None:
@@ -75,35 +78,67 @@ class Office:
             raise InternalError("no job was taken")
         return self.job, self.journal
 
-    def host_came(self) -> None:
-        """Call off what the last disconnect set going."""
-        for timer in self._timers:
-            timer.cancel()
-        self._timers = []
+    def host_came(self, line: Line) -> None:
+        """Take a connection for the host's, in the place of any before, and call off what its end set going."""
+        with self._lock:
+            former, self._host = self._host, line
+            self._call_off()
+        if former is not None:
+            former.hang_up()
 
-    def host_went(self) -> None:
-        """Obey the job's `on_disconnect`; a host that comes back in time finds the work going on."""
-        rule = self.job.on_disconnect if self.job else None
-        if rule is None or rule.kind == "finish_then_exit" or self._timers:
-            return  # a stranger who knocks in between neither shortens nor lengthens the wait
-        seconds = rule.seconds or 0.0
+    def host_went(self, line: Line) -> None:
+        """Obey the job's `on_disconnect`, unless the host talks over another connection already.
+
+        A host that comes back in time finds the work going on; one that never handed over a job is not waited for.
+        """
+        with self._lock:
+            if self._host is not line:
+                return
+            self._host = None
+            if self.job is None:
+                self.released.set()
+            elif not self.released.is_set() and self.job.on_disconnect.kind == "stop_after_s":
+                self._stop_after(self.job.on_disconnect.seconds or 0.0)
+
+    def leave_if_idle(self) -> None:
+        """Leave where there is neither a host nor a job."""
+        with self._lock:
+            if self._host is None and self.job is None:
+                self.released.set()
+
+    def close(self) -> None:
+        """Wait for nothing any more."""
+        with self._lock:
+            self._call_off()
+
+    def _stop_after(self, seconds: float) -> None:
         # A call into the runtime cannot be stopped: if it does not return, the process leaves all the same.
         self._timers = [
             threading.Timer(seconds, self.cancelled.set),
-            threading.Timer(2 * seconds + 1, self._leave, args=(3,)),
+            threading.Timer(2 * seconds + 1, self._leave, args=(EXIT_HOST_GONE,)),
         ]
         for timer in self._timers:
             timer.daemon = True
             timer.start()
+
+    def _call_off(self) -> None:
+        for timer in self._timers:
+            timer.cancel()
+        self._timers = []
 
 
 class Line:
     """Newline-delimited JSON over a socket."""
 
     def __init__(self, connection: socket.socket) -> None:
+        connection.settimeout(_HELLO_TIMEOUT_S)
         self._connection = connection
         self._stream = connection.makefile("rb")
         self._lock = threading.Lock()
+
+    def wait_without_limit(self) -> None:
+        """Let the other end be silent from now on."""
+        self._connection.settimeout(None)
 
     def read(self) -> Request | None:
         """Return the next request, or None at the end. Raises InvalidRecord or OSError."""
@@ -123,45 +158,50 @@ class Line:
         with self._lock:
             self._connection.sendall(data)
 
+    def hang_up(self) -> None:
+        """End the connection for whoever reads or writes it now."""
+        _try(lambda: self._connection.shutdown(socket.SHUT_RDWR))
+
+    def close(self) -> None:
+        """Give the connection up."""
+        self.hang_up()
+        self._stream.close()
+        self._connection.close()
+
 
 def serve(listener: socket.socket, office: Office, *, idle_timeout_s: float) -> None:
-    """Take hosts one after another until one says `bye`, or none comes while there is nothing to do."""
+    """Listen until the host says `bye`, or none comes while there is nothing to do.
+
+    Each connection has a thread of its own, so that neither a stranger nor one that broke unnoticed keeps the host out.
+    """
     listener.settimeout(idle_timeout_s)
     while not office.released.is_set():
         try:
             connection, _ = listener.accept()
         except TimeoutError:
-            if office.job is None:
-                office.released.set()
+            office.leave_if_idle()
             continue
-        with connection:
-            was_host = _converse(connection, office)
-        if was_host and office.job is None:
-            office.released.set()
-        elif office.job is not None and not office.released.is_set():
-            office.host_went()
+        threading.Thread(target=_converse, args=(Line(connection), office), daemon=True).start()
 
 
-def _converse(connection: socket.socket, office: Office) -> bool:
-    """Serve one connection to its end; tell whether it was the host's, and no stranger's."""
-    line, was_host = Line(connection), False
+def _converse(line: Line, office: Office) -> None:
+    """Serve one connection to its end."""
     try:
-        connection.settimeout(_HELLO_TIMEOUT_S)
-        was_host = _greet(line, office)
-        if not was_host:
-            return False
-        connection.settimeout(None)
-        office.host_came()
-        while (request := line.read()) is not None:
-            _answer(request, line, office)
-            if isinstance(request, Bye):
-                break
+        if _greet(line, office):
+            office.host_came(line)
+            line.wait_without_limit()
+            while (request := line.read()) is not None:
+                _answer(request, line, office)
+                if isinstance(request, Bye):
+                    break
     except InvalidRecord as error:
         refusal = Refused(code="request", reason=str(error))
         _try(lambda: line.send(refusal))
     except OSError:
         pass  # the host is gone; the disconnect rule takes over
-    return was_host
+    finally:
+        office.host_went(line)
+        line.close()
 
 
 def _greet(line: Line, office: Office) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 from collections.abc import Callable
@@ -93,9 +94,10 @@ class Work:
         self._images_kept: set[str] = set()
 
     def run(self) -> None:
-        """Do the whole job; every way it can end is a stop event."""
+        """Do the whole job; every way it can end is a stop event. Raises OSError where that cannot be written."""
         outcome, reason = self._outcome()
-        self._tracer.end()
+        with contextlib.suppress(OSError):  # where there is no room for the last samples, the end may still find some
+            self._tracer.end()
         failed = outcome != "completed"
         self._journal.append(
             Stop,
@@ -123,6 +125,8 @@ class Work:
             return "failed", "out_of_memory: the runner could not allocate"
         except ProfilerError as error:
             return "refused", str(error)
+        except OSError as error:
+            return "aborted", f"storage: {error.strerror or error}, on the device"
         except Exception as error:  # noqa: BLE001 - the process edge: the journal must say that the job ended
             return "failed", f"runner_error: {type(error).__name__}: {error}"
         return "completed", None

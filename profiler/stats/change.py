@@ -77,11 +77,12 @@ def _p_of_line(values: Samples) -> tuple[float, float]:
     """Return the chances that a steady series rises, or falls, at least as clearly."""
     from scipy.stats import pearsonr
 
-    kept = _without_strays(values)
-    if values.size < LEAST_FOR_TREND or np.ptp(values[kept]) == 0:
+    places = _without_strays(values)
+    heights = values[places] - np.median(values[places])  # scipy warns of what hardly varies around a large mean
+    if values.size < LEAST_FOR_TREND or not heights.any():
         return 1.0, 1.0
-    rising = float(pearsonr(kept, values[kept] / values.max(), alternative="greater").pvalue)
-    return rising, 1 - rising
+    found = pearsonr(places, heights / np.ptp(heights), alternative="greater")
+    return float(found.pvalue), float(1 - found.pvalue)
 
 
 def _without_strays(values: Samples) -> npt.NDArray[np.intp]:

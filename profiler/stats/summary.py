@@ -83,4 +83,4 @@ def needed_n(samples: Sequence[float], share: float) -> int | None:
     if summary.ci95 is None or summary.median == 0:
         return None
     half_width = (summary.ci95[1] - summary.ci95[0]) / 2
-    return max(LEAST_FOR_CONFIDENCE, math.ceil(summary.n * (half_width / (share * summary.median)) ** 2))
+    return max(LEAST_FOR_CONFIDENCE, math.ceil(summary.n * (half_width / summary.median / share) ** 2))

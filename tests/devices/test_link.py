@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from profiler import codec
+from profiler.clock import FakeClock
 from profiler.devices.link import Link, connect
 from profiler.errors import DeviceError, ProtocolError, RunnerLost
 from profiler.records.message import MAX_LINE_BYTES
@@ -45,11 +48,15 @@ def runner() -> Iterator[FakeRunner]:
 def linked(runner: FakeRunner) -> Iterator[Callable[..., Link]]:
     opened: list[socket.socket] = []
 
-    def link(says: bytes = b"", *, alive: bool = True, reply_timeout_s: float = 20) -> Link:
+    def open_connection() -> socket.socket:
         ours = socket.create_connection(("127.0.0.1", runner.port))
         opened.append(ours)
+        return ours
+
+    def link(says: bytes = b"", *, alive: bool = True, reply_timeout_s: float = 20) -> Link:
+        link = Link(open_connection, lambda: alive, reply_timeout_s=reply_timeout_s)
         runner.accept().sendall(says)
-        return Link(ours, lambda: alive, reply_timeout_s=reply_timeout_s)
+        return link
 
     yield link
     for ours in opened:
@@ -69,6 +76,114 @@ def test_a_good_runner_is_understood(linked: Callable[..., Link]) -> None:
     assert [receipt.size_bytes for receipt in link.inspect(("a", "b"))] == [2881, None]
     link.start(make_job())
     assert tuple(link.events()) == events
+
+
+class CutRunner:
+    """Answers one connection after another, each request by its reply, and hangs up after the last."""
+
+    def __init__(self, *scripts: tuple[bytes, ...]) -> None:
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self._listener.getsockname()[1]
+        self.heard: list[list[dict[str, Any]]] = []
+        self.over = threading.Event()
+        self._thread = threading.Thread(target=self._answer, args=(scripts,))
+        self._thread.start()
+
+    def _answer(self, scripts: tuple[tuple[bytes, ...], ...]) -> None:
+        for script in scripts:
+            connection, _ = self._listener.accept()
+            self.heard.append([])
+            with connection, connection.makefile("rb") as lines:
+                for reply in script:
+                    self.heard[-1].append(json.loads(lines.readline()))
+                    connection.sendall(reply)
+        self._listener.close()
+        self.over.set()
+
+    def alive(self) -> bool:
+        return not self.over.is_set()
+
+    def end(self) -> None:
+        self._thread.join(20)
+
+
+JOURNAL = [codec.encode(event) + b"\n" for event in make_journal()]
+
+
+@pytest.mark.parametrize("cut", [0, 1, len(JOURNAL[0]), len(JOURNAL[0]) + 7, sum(map(len, JOURNAL)) - 1])
+def test_a_connection_that_is_cut_is_taken_up_where_it_broke(cut: int) -> None:
+    whole = b"".join(JOURNAL)
+    come = whole[:cut].count(b"\n")
+    runner = CutRunner((ACCEPTED + whole[:cut],), (HELLO, ACCEPTED + b"".join(JOURNAL[come:])))
+    link = connect(runner.port, runner.alive)
+    link.start(make_job())
+    assert [event for event in link.events() if event is not None] == list(make_journal())
+    assert [request["request"] for request in runner.heard[1]] == ["hello", "replay"]
+    assert (runner.heard[1][1]["job_id"], runner.heard[1][1]["from_seq"]) == (make_job().job_id, come)
+    runner.end()
+    link.close()
+
+
+def test_a_job_whose_acceptance_was_cut_off_is_replayed_and_not_started_twice() -> None:
+    runner = CutRunner((ACCEPTED[:9],), (HELLO, ACCEPTED + b"".join(JOURNAL)))
+    link = connect(runner.port, runner.alive)
+    link.start(make_job())
+    assert [event for event in link.events() if event is not None] == list(make_journal())
+    assert runner.heard[1][1] == {"request": "replay", "job_id": make_job().job_id, "from_seq": 0}
+    runner.end()
+    link.close()
+
+
+def test_a_runner_that_ends_after_a_cut_is_lost_with_how_the_connection_broke() -> None:
+    runner = CutRunner((ACCEPTED + JOURNAL[0],))
+    link = connect(runner.port, runner.alive)
+    link.start(make_job())
+    with pytest.raises(RunnerLost, match="closed the connection"):
+        list(link.events())
+    runner.end()
+    link.close()
+
+
+def test_a_runner_that_refuses_who_comes_back_is_a_protocol_error() -> None:
+    runner = CutRunner((ACCEPTED + JOURNAL[0],), (WRONG_TOKEN,))
+    link = connect(runner.port, runner.alive)
+    link.start(make_job())
+    with pytest.raises(ProtocolError, match="not the token"):
+        list(link.events())
+    link.close()
+    runner.end()
+
+
+def test_a_job_that_is_cut_off_at_once_again_and_again_is_given_up() -> None:
+    clock = FakeClock()
+    listener = socket.create_server(("127.0.0.1", 0))
+
+    def hang_up_on_everybody() -> None:
+        try:
+            while True:
+                listener.accept()[0].close()
+        except OSError:
+            pass  # the test is over
+
+    thread = threading.Thread(target=hang_up_on_everybody)
+    thread.start()
+    link = connect(listener.getsockname()[1], lambda: True, clock)
+    with pytest.raises(RunnerLost):
+        link.start(make_job())
+    assert clock.boot_ns() > 0
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.close()
+    thread.join(20)
+    link.close()
+
+
+def test_an_event_out_of_order_is_a_protocol_error(linked: Callable[..., Link]) -> None:
+    with pytest.raises(ProtocolError, match="sent event 1 where 0 was due"):
+        next(linked(JOURNAL[1]).events())
+
+
+def test_a_moment_without_an_event_is_told_of(linked: Callable[..., Link]) -> None:
+    assert next(linked().events()) is None
 
 
 def test_events_end_with_the_stop_whatever_follows(linked: Callable[..., Link]) -> None:

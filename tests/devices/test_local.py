@@ -160,12 +160,12 @@ def test_ending_a_leftover_does_not_wait_for_one_that_nobody_reaps(
     assert zombie.wait(20) == -9
 
 
-def linked_runner(process: subprocess.Popen[bytes]) -> LocalRunner:
+def linked_runner(process: subprocess.Popen[bytes], end_s: float = 10.0) -> LocalRunner:
     ours, theirs = socket.socketpair()
     theirs.close()
     hello = make_replies()[0]
     assert isinstance(hello, RunnerHello)
-    return LocalRunner(process, Link(ours, lambda: True), hello, 0)
+    return LocalRunner(process, Link(lambda: ours, lambda: True), hello, 0, end_s)
 
 
 def test_a_runner_killed_by_the_system_gives_the_signal(spawn: Spawn) -> None:
@@ -176,5 +176,5 @@ def test_a_runner_killed_by_the_system_gives_the_signal(spawn: Spawn) -> None:
 
 def test_a_runner_that_had_to_be_killed_from_here_gives_no_exit_code(spawn: Spawn) -> None:
     process = spawn()
-    assert linked_runner(process).end(seconds=0.0) is None
+    assert linked_runner(process, end_s=0.0).end() is None
     assert process.poll() == -9

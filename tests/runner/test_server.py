@@ -68,7 +68,7 @@ class RunnerInside:
         for thread in self._threads:
             thread.join(timeout=20)
             assert not thread.is_alive()
-        self.office.host_came()
+        self.office.close()
         self.listener.close()
 
     def _work(self) -> None:
@@ -98,6 +98,12 @@ class RawHost:
     def hears(self) -> dict[str, Any]:
         answer: dict[str, Any] = json.loads(self._lines.readline())
         return answer
+
+    def hears_something(self) -> bool:
+        try:
+            return self._lines.readline() != b""
+        except ConnectionResetError:
+            return False
 
     def hears_nothing_more(self) -> bool:
         try:
@@ -335,6 +341,43 @@ def test_a_stranger_who_knocks_while_the_host_is_away_changes_nothing(runner: Ru
     assert running_timers() == []
     runner.go_on.set()
     assert runner.stop_event().outcome == "completed"
+    link.close()
+
+
+def test_a_host_that_comes_back_takes_the_place_of_a_connection_that_broke_unnoticed(
+    runner: RunnerInside, job: Job
+) -> None:
+    host = RawHost(runner.port)
+    host.say(hello())
+    start(host, job)
+    assert runner.decoding.wait(20)
+    link = runner.link()  # the first connection is still open
+    link.replay(job.job_id, 0)
+    while host.hears_something():
+        pass
+    host.close()
+    runner.go_on.set()
+    *_, stop = link.events()
+    assert isinstance(stop, Stop)
+    assert stop.outcome == "completed"
+    assert running_timers() == []
+    link.close()
+
+
+def test_a_stranger_who_says_nothing_does_not_keep_the_host_out(runner: RunnerInside) -> None:
+    stranger = RawHost(runner.port)
+    runner.link().close()
+    stranger.close()
+
+
+def test_a_host_without_a_job_is_not_taken_for_idle(runner: RunnerInside, job: Job) -> None:
+    link = runner.link()
+    RealClock().sleep(0.5)  # more than the idle time
+    assert not runner.office.released.is_set()
+    runner.go_on.set()
+    link.start(job)
+    *_, stop = link.events()
+    assert isinstance(stop, Stop)
     link.close()
 
 
