@@ -117,7 +117,8 @@ def _write(file: Path, data: bytes) -> int:
         temporary.write_bytes(data)
         os.replace(temporary, file)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise InputError(f"cannot write {file}: {error.strerror or error}", hint="Name another place.") from error
     return len(data)
 

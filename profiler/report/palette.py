@@ -36,11 +36,11 @@ RULES = {
 }
 SERIES = {
     "series-1": Colour("#0072b1", "#56b4e8"),
-    "series-2": Colour("#c25a00", "#e69f01"),
-    "series-3": Colour("#007f5c", "#2cc295"),
-    "series-4": Colour("#a8477d", "#e08db7"),
-    "series-5": Colour("#7d6b00", "#d6c848"),
-    "series-6": Colour("#656d77", "#98a2af"),
+    "series-2": Colour("#d55e00", "#e69f01"),
+    "series-3": Colour("#00614a", "#1f9e75"),
+    "series-4": Colour("#9a3c7a", "#e08db7"),
+    "series-5": Colour("#5c5300", "#f0e442"),
+    "series-6": Colour("#80868f", "#8a939f"),
 }
 ROLES: dict[str, Colour] = {**TEXT, **PAPER, **RULES, **SERIES}
 
