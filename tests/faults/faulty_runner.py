@@ -42,6 +42,7 @@ class Fault(NamedTuple):
     call: int | None = None
     process: int = 0
     amount: float = 0.0
+    path: str = ""
 
 
 def program(fault: Fault) -> tuple[str, ...]:
@@ -265,6 +266,8 @@ def main() -> int:
         fault = Fault("none")
     if fault.what == "late":
         time.sleep(fault.amount)
+    if fault.what == "remove":
+        Path(fault.path).unlink()
     if fault.what == "wrong token":
         (storage / TOKEN_FILE).write_text("another")
     taken = socket.create_server(("127.0.0.1", 0))
