@@ -59,6 +59,7 @@ def _sleep(storage: Path, fault: Fault) -> None:
 
 def _hold(storage: Path, fault: Fault) -> None:
     """Hang as native code does that never lets go of the interpreter: not even its own server can answer."""
+    (storage / "reached").touch()
     ctypes.PyDLL(None).sleep(1_000_000)
 
 

@@ -125,4 +125,5 @@ def start_profile(
 
 if __name__ == "__main__":
     given = json.loads(sys.argv[1])
-    sys.exit(main(sys.argv[2:], open_device=None if given is None else Faulty(Fault(*given))))
+    patience = Patience(end_s=float(os.environ.get("TEST_END_S", "1")))
+    sys.exit(main(sys.argv[2:], open_device=None if given is None else Faulty(Fault(*given), patience)))
