@@ -13,6 +13,10 @@ Rows = npt.NDArray[np.float64]
 Noise = Literal["normal", "log-normal", "wide log-normal", "outliers", "AR(1) 0.3"]
 Change = Literal["none", "step", "late step", "drift", "throttle"]
 
+CONTINUOUS: tuple[Noise, ...] = ("normal", "wide log-normal", "outliers")
+CLEAN: tuple[Noise, ...] = ("normal", "log-normal", "wide log-normal")
+NARROW: tuple[Noise, ...] = ("normal", "log-normal", "outliers")
+
 SPREAD, WIDE = 0.03, 0.2
 OUTLIER_SHARE, OUTLIER_FACTOR = 0.02, 3.0
 SLOWDOWN = 0.1

@@ -60,7 +60,7 @@ def load_manifest(folder: Path) -> Bundle:
     path = folder / MANIFEST
     if not path.is_file():
         raise MissingSource(f"{folder} holds no bundle: no {MANIFEST} there", hint="Make one: profile export --help")
-    return codec.read(path, Bundle)
+    return codec.read(inside(folder, MANIFEST), Bundle)
 
 
 def manifest_sha256(folder: Path) -> str:

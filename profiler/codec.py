@@ -11,7 +11,11 @@ from typing import Any, TypeVar
 import msgspec
 
 from profiler.errors import InternalError, InvalidRecord, MissingSource
+from profiler.quantities import GIB, MIB
 from profiler.records.record import SCHEMA_VERSION
+
+# A manifest or plan has kilobytes, and comes from anywhere. A run of 100 000 images has a hundred megabytes.
+MAX_FILE_BYTES, MAX_RUN_BYTES = 64 * MIB, GIB
 
 T = TypeVar("T")
 
@@ -42,14 +46,23 @@ def decode(data: bytes, kind: type[T], *, where: str) -> T:
     return _decoded(msgspec.json.decode, data, kind, where)
 
 
-def read(path: Path, kind: type[T]) -> T:
+def decode_checked(data: bytes, kind: type[T], *, where: str) -> T:
+    """Read one record in which no key stands twice: of two the last would silently count. Raises InvalidRecord."""
+    record = decode(data, kind, where=where)
+    # What is byte for byte as we would write it has no key twice; only what others wrote is looked through.
+    if msgspec.json.encode(record) != msgspec.json.format(data, indent=-1):
+        _refuse_doubles(data, where)
+    return record
+
+
+def read(path: Path, kind: type[T], *, limit_bytes: int = MAX_FILE_BYTES) -> T:
     """Read a record from a JSON file. Raises MissingSource or InvalidRecord."""
-    return decode(_bytes_of(path), kind, where=str(path))
+    return decode_checked(_bytes_of(path, limit_bytes), kind, where=str(path))
 
 
 def read_toml(path: Path, kind: type[T]) -> T:
     """Read a record from a TOML file. Raises MissingSource or InvalidRecord."""
-    return _decoded(msgspec.toml.decode, _bytes_of(path), kind, str(path))
+    return _decoded(msgspec.toml.decode, _bytes_of(path, MAX_FILE_BYTES), kind, str(path))
 
 
 def content_sha256(record: Any) -> str:
@@ -57,13 +70,31 @@ def content_sha256(record: Any) -> str:
     return hashlib.sha256(encode_pretty(record)).hexdigest()
 
 
-def _bytes_of(path: Path) -> bytes:
+def _bytes_of(path: Path, limit_bytes: int) -> bytes:
     try:
-        if not (stat.S_ISREG(mode := path.stat().st_mode) or stat.S_ISDIR(mode)):
+        state = path.stat()
+        if not (stat.S_ISREG(state.st_mode) or stat.S_ISDIR(state.st_mode)):
             raise MissingSource(f"cannot read {path}: not a plain file")  # a pipe would be waited for without end
+        if state.st_size > limit_bytes:
+            raise InvalidRecord(f"{path}: {state.st_size} bytes long; a record of its kind has up to {limit_bytes}")
         return path.read_bytes()
     except OSError as error:
         raise MissingSource(f"cannot read {path}: {error.strerror}") from error
+
+
+def _refuse_doubles(data: bytes, where: str) -> None:
+    import json  # seldom needed
+
+    def check(pairs: list[tuple[str, Any]]) -> None:
+        keys = [key for key, _ in pairs]
+        for key in set(keys):
+            if keys.count(key) > 1:
+                raise InvalidRecord(f"{where}: the key {key!r} stands twice in one object")
+
+    try:
+        json.loads(data, object_pairs_hook=check)
+    except (ValueError, RecursionError) as error:
+        raise InvalidRecord(f"{where}: {error}") from error
 
 
 class _Versioned(msgspec.Struct):
@@ -71,10 +102,10 @@ class _Versioned(msgspec.Struct):
 
 
 def _decoded(decoder: Callable[..., Any], data: bytes, kind: type[T], where: str) -> T:
-    _check_version(decoder, data, where)
     try:
         record: T = decoder(data, type=kind)
     except _UNREADABLE as error:
+        _check_version(decoder, data, where)  # says it better where there is a newer one
         raise InvalidRecord(f"{where}: not a valid {_title(kind)}: {error}") from error
     return record
 
@@ -83,7 +114,7 @@ def _check_version(decoder: Callable[..., Any], data: bytes, where: str) -> None
     try:
         version = decoder(data, type=_Versioned).schema_version
     except _UNREADABLE:
-        return  # the real decoder says it better
+        return
     if version is not None and version > SCHEMA_VERSION:
         raise InvalidRecord(
             f"{where}: written in format {version}, this version reads up to {SCHEMA_VERSION}",

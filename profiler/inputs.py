@@ -76,7 +76,9 @@ def _at_steps(folder: Path, bundle: Bundle, plan: Plan, steps: int | None) -> Pl
         known = sorted(schedules.constants_by_steps)
         raise InputError(f"{bundle.model} has no schedule for {steps} steps", hint=f"It has {_ranges(known)} steps.")
     constants = schedules.constants_by_steps[steps]
-    rounds = max(constant.shape[0] for constant in constants.values())
+    if not any(constant.shape for constant in constants.values()):
+        raise InvalidRecord(f"{folder}: the schedule for {steps} steps is empty")
+    rounds = max(constant.shape[0] for constant in constants.values() if constant.shape)
     return msgspec.structs.replace(
         plan,
         steps=steps,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from profiler.errors import InvalidRecord
 from profiler.records.bundle import Component, Function
-from profiler.records.plan import Call, Free, Load, Loop, Output, Plan, PlanStep, Unload
+from profiler.records.plan import Call, Free, Load, Loop, Output, Plan, PlanStep, Port, Unload
 
 
 def check_plan(plan: Plan, components: Mapping[str, Component], file_constants: Iterable[str] = ()) -> None:
@@ -42,6 +42,7 @@ class _Walk:
         self._plan = plan
         self._components = components
         self._known = set(known)
+        self._made: dict[str, Port] = {}
         self.loaded = set(loaded)
         self.outputs = 0
 
@@ -63,6 +64,7 @@ class _Walk:
                     self._known.discard(name)
             case Output():
                 self._need((step.value,), "output")
+                self._need_image(step.value)
                 self.outputs += 1
 
     def _call(self, call: Call) -> None:
@@ -74,6 +76,7 @@ class _Walk:
         self._need(call.bind.values(), where)
         _check_ports(self._plan, call, function, where)
         self._known |= set(call.emit.values())
+        self._made |= {call.emit[port.name]: port for port in function.outputs if port.name in call.emit}
 
     def _loop(self, loop: Loop) -> None:
         over = {} if isinstance(loop.over, int) else loop.over
@@ -98,6 +101,11 @@ class _Walk:
     def _need_loaded(self, name: str) -> None:
         if name not in self.loaded:
             raise _broken(self._plan, f"component {name!r} is used before it is loaded")
+
+    def _need_image(self, name: str) -> None:
+        port = self._made.get(name)
+        if port is None or port.dtype != "float32" or len(port.shape) != 4 or port.shape[:2] != (1, 3):
+            raise _broken(self._plan, f"output: {name!r} is not the float32 image [1, 3, height, width] of a call")
 
     def _need(self, names: Iterable[str], where: str) -> None:
         for name in names:

@@ -169,7 +169,7 @@ class Store:
 
     def load(self, run_id: str) -> Run:
         """Read a run's record."""
-        return codec.read(self.folder(run_id) / RUN_FILE, Run)
+        return codec.read(self.folder(run_id) / RUN_FILE, Run, limit_bytes=codec.MAX_RUN_BYTES)
 
     def load_traces(self, run: Run) -> tuple[ProcessTrace, ...]:
         """Read what was sampled while a run was made, one trace a process that left a journal.

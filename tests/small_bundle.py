@@ -57,11 +57,20 @@ _PARAMETERS = {"text_encoder": 36, "denoiser": 1, "guide_step": 0, "decoder": 19
 
 
 def build_small_bundle(
-    folder: Path, *, fault: Fault | None = None, slow: int = 0, name: str = "small", sequential: bool = False
+    folder: Path,
+    *,
+    fault: Fault | None = None,
+    slow: int = 0,
+    hungry: int = 0,
+    name: str = "small",
+    sequential: bool = False,
 ) -> Path:
-    """Write a bundle that generates and edits; `slow` adds so many large products to each denoiser call."""
+    """Write a bundle that generates and edits.
+
+    `slow` adds so many large products to each denoiser call, `hungry` lets each allocate so many MiB.
+    """
     folder.mkdir(parents=True)
-    for (component, function), graph in _graphs(fault, slow).items():
+    for (component, function), graph in _graphs(fault, slow, hungry).items():
         _save(folder / _path(component, function), graph, *_PORTS[component, function])
     if fault == "broken_graph":
         (folder / _path("decoder", "decode")).write_bytes(b"this is no graph")
@@ -101,13 +110,13 @@ def _path(component: str, function: str) -> str:
     return f"components/{component}.{function}.onnx"
 
 
-def _graphs(fault: Fault | None, slow: int) -> dict[tuple[str, str], Graph]:
+def _graphs(fault: Fault | None, slow: int, hungry: int) -> dict[tuple[str, str], Graph]:
     rows = 1 if fault == "failing_call" else len(WORDS)
     table = np.linspace(-1, 1, rows * WIDTH, dtype=np.float32).reshape(rows, WIDTH)
     decode = ["Neg", "Sqrt"] if fault == "nan_image" else ["Sigmoid"]
     return {
         ("text_encoder", "encode"): ([_node("Gather", ["table", "input_ids"], "text_states")], {"table": table}),
-        ("denoiser", "predict"): _denoiser(slow),
+        ("denoiser", "predict"): _denoiser(slow, hungry),
         ("guide_step", "start"): ([_node("Mul", ["noise", "start_scale"], "latents")], {}),
         ("guide_step", "guide"): (
             [_node("Mul", ["prediction", "step_size"], "step"), _node("Add", ["latents", "step"], "next_latents")],
@@ -121,7 +130,7 @@ def _graphs(fault: Fault | None, slow: int) -> dict[tuple[str, str], Graph]:
     }
 
 
-def _denoiser(slow: int) -> Graph:
+def _denoiser(slow: int, hungry: int) -> Graph:
     nodes = [
         _node("ReduceMean", ["text_states", "middle"], "pooled", keepdims=0),
         _node("Reshape", ["pooled", "per_channel"], "text"),
@@ -135,6 +144,8 @@ def _denoiser(slow: int) -> Graph:
         "per_channel": np.array([1, WIDTH, 1, 1], np.int64),
         "small": np.array([1e-4], np.float32),
     }
+    if hungry:
+        return _eat(nodes, weights, hungry)
     if not slow:
         return [*nodes, _node("Identity", ["quick"], "prediction")], weights
     weights |= {
@@ -154,6 +165,17 @@ def _denoiser(slow: int) -> Graph:
         _node("Add", ["quick", "bit"], "prediction"),
     ]
     return nodes, weights
+
+
+def _eat(nodes: list[Node], weights: dict[str, np.ndarray[Any, Any]], mebibytes: int) -> Graph:
+    more = [
+        _node("Expand", ["timestep", "large"], "meal"),
+        _node("ReduceMax", ["meal"], "taste", keepdims=0),
+        _node("Mul", ["taste", "none"], "nothing"),
+        _node("Add", ["quick", "nothing"], "prediction"),
+    ]
+    large = {"large": np.array([mebibytes << 18], np.int64), "none": np.array([0], np.float32)}
+    return [*nodes, *more], weights | large
 
 
 def _decoder(activations: list[str]) -> Graph:

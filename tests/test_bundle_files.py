@@ -67,6 +67,12 @@ def test_a_link_is_refused_even_one_to_a_file_inside(folder: Path) -> None:
         inside(folder, "alias.onnx")
 
 
+def test_a_manifest_that_is_a_link_is_refused(folder: Path) -> None:
+    (folder / MANIFEST).symlink_to(folder / "decoder.onnx")
+    with pytest.raises(InvalidRecord, match="is a link"):
+        load_manifest(folder)
+
+
 def test_a_file_below_a_linked_folder_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (folder / "linked").symlink_to(tmp_path / "elsewhere")

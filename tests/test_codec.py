@@ -211,3 +211,35 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for(tmp_path: Path) -> None
     os.mkfifo(tmp_path / "run.json")
     with pytest.raises(MissingSource, match="not a plain file"):
         codec.read(tmp_path / "run.json", Run)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"task":"generate","task":"edit"}',
+        b'{"a": {"b": 1, "b": 1}}',
+        b'[{"x": [{"y": 1, "z": 2, "y": 3}]}]',
+        b'{"caf\\u00e9": 1, "caf\xc3\xa9": 2}',
+    ],
+)
+def test_a_key_that_stands_twice_is_refused_and_named(data: bytes) -> None:
+    with pytest.raises(InvalidRecord, match=r"plan\.json: the key '(task|b|y|café)' stands twice"):
+        codec.decode_checked(data, Any, where="plan.json")
+
+
+def test_a_file_with_a_key_twice_is_refused_however_it_is_written(tmp_path: Path) -> None:
+    whole = codec.encode_pretty(make_plan())
+    (tmp_path / "plan.json").write_bytes(whole.replace(b'"steps":', b'"steps": 1,\n "steps":', 1))
+    with pytest.raises(InvalidRecord, match=r"plan\.json: the key 'steps' stands twice"):
+        codec.read(tmp_path / "plan.json", Plan)
+    (tmp_path / "plan.json").write_bytes(whole.replace(b"\n", b"\r\n\t"))
+    assert codec.read(tmp_path / "plan.json", Plan) == make_plan()
+
+
+def test_a_file_longer_than_any_record_is_refused_unread(tmp_path: Path) -> None:
+    with (tmp_path / "plan.json").open("wb") as stream:
+        stream.truncate(codec.MAX_FILE_BYTES + 1)  # sparse
+    with pytest.raises(InvalidRecord, match="67108865 bytes long; a record of its kind has up to 67108864"):
+        codec.read(tmp_path / "plan.json", Plan)
+    with pytest.raises(InvalidRecord, match="up to 67108864"):
+        codec.read_toml(tmp_path / "plan.json", Plan)

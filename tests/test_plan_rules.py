@@ -194,3 +194,9 @@ def test_constants_of_the_bundles_file_count_as_values() -> None:
 def test_a_body_ends_in_its_only_output(body: tuple[PlanStep, ...]) -> None:
     with pytest.raises(InvalidRecord, match="must end in its only output"):
         check(make_plan(body=body))
+
+
+@pytest.mark.parametrize("value", ["noise", "latents", "embedding", "timesteps"])
+def test_an_output_that_is_no_image_is_refused(value: str) -> None:
+    message = refusal(ENCODE, LOOP, DECODE, Output(value=value, stage="finish"))
+    assert f"{value!r} is not the float32 image [1, 3, height, width] of a call" in message

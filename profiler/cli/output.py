@@ -36,9 +36,17 @@ def print_summary(summary: Summary) -> None:
     print(where(summary))
 
 
+class _Notes(Console):
+    """A console whose reader may go away; what is measured does not depend on being watched."""
+
+    def on_broken_pipe(self) -> None:
+        """Say nothing more; rich would end the program."""
+        self.quiet = True
+
+
 def notes() -> Console:
     """Return the console for progress and remarks."""
-    return Console(stderr=True, width=None if sys.stderr.isatty() else _PLAIN_WIDTH, highlight=False)
+    return _Notes(stderr=True, width=None if sys.stderr.isatty() else _PLAIN_WIDTH, highlight=False)
 
 
 def print_json(record: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from types import TracebackType
 
 from rich.console import Console
@@ -55,10 +56,15 @@ class SessionProgress:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Trace) -> None:
-        self._bar.stop()
+        with contextlib.suppress(OSError):
+            self._bar.stop()
 
     def report(self, state: SessionState) -> None:
-        """Take in what the session says."""
+        """Take in what the session says; a terminal that was closed is no reason to end it."""
+        with contextlib.suppress(OSError):
+            self._take(state)
+
+    def _take(self, state: SessionState) -> None:
         event = state.event
         if isinstance(event, IterationDone):
             self._bar.update(self._task, advance=self._advance(event))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import socket
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from profiler import __version__, codec
-from profiler.clock import Clock, Deadline, RealClock
+from profiler.clock import Clock, RealClock
 from profiler.errors import DeviceError, InvalidRecord, ProtocolError, RunnerLost
 from profiler.records.event import AnyEvent, Stop
 from profiler.records.job import Job
@@ -65,12 +66,18 @@ class Link:
         self._job_id: str | None = None
         self._next_seq = 0
         self._retries = 0
+        self._away_s = math.inf
 
     def hello(self, token: str) -> RunnerHello:
         """Introduce the host. Raises ProtocolError or RunnerLost."""
         self._token = token
         self._send(HostHello(protocol_version=PROTOCOL_VERSION, host_version=__version__, token=token))
-        return self._expect(RunnerHello)
+        hello = self._expect(RunnerHello)
+        if hello.protocol_version != PROTOCOL_VERSION:
+            raise ProtocolError(
+                f"the runner speaks {hello.protocol_version}, the host {PROTOCOL_VERSION}: update the older"
+            )
+        return hello
 
     def inspect(self, paths: tuple[str, ...]) -> tuple[Receipt, ...]:
         """Ask which files the runner sees."""
@@ -79,15 +86,16 @@ class Link:
 
     def start(self, job: Job) -> None:
         """Hand a job over; its events follow."""
-        limit = Deadline(self._reply_timeout_s, self._clock)
+        rule = job.on_disconnect
         self._job_id, self._next_seq = job.job_id, 0
+        # By then the runner has left for sure; one that finishes without a host can be come back to at any time.
+        self._away_s = 2 * (rule.seconds or 0.0) + 1 if rule.kind == "stop_after_s" else math.inf
         try:
             self._send(Start(job=job))
             self._expect(Accepted)
         except _Cut as cut:  # whether the job was taken, a replay will tell
             for _ in self._resumed(cut):
-                if limit.passed():
-                    raise
+                pass
 
     def replay(self, job_id: str, from_seq: int) -> None:
         """Ask for a job's events again, from one on."""
@@ -98,7 +106,7 @@ class Link:
     def events(self) -> Iterator[AnyEvent | None]:
         """Yield each event once until the job's stop, and None after every MOMENT_S without one.
 
-        A connection that breaks is opened again for as long as the process lives, and what was missed is asked for.
+        A connection that breaks is opened again for as long as the runner waits, and what was missed is asked for.
         Raises RunnerLost where the runner ends without a stop.
         """
         event: AnyEvent | None = None
@@ -121,9 +129,10 @@ class Link:
 
     def _resumed(self, cut: _Cut) -> Iterator[None]:
         """Open a new connection and take the conversation up where it broke; yield each moment that this takes."""
-        while self._job_id is not None and self._alive():
+        pause_s = MOMENT_S / _RETRIES_A_MOMENT
+        while self._job_id is not None and self._alive() and self._retries * pause_s < self._away_s:
             if self._retries:
-                self._clock.sleep(MOMENT_S / _RETRIES_A_MOMENT)
+                self._clock.sleep(pause_s)
             self._retries += 1
             if self._retries % _RETRIES_A_MOMENT == 0:
                 yield None

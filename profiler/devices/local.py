@@ -127,13 +127,13 @@ class LocalDevice:
         (storage / TOKEN_FILE).write_text(token)
         start_ns = self._clock.boot_ns()
         process = _start(self._program, storage)
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(_wait, process, seconds=0)
             address = self._wait_for_address(storage, process)
             link = connect(address.port, lambda: process.poll() is None, self._clock)
+            undo.callback(link.close)
             hello = link.hello(token)
-        except BaseException:
-            _wait(process, seconds=0)
-            raise
+            undo.pop_all()
         return LocalRunner(process, link, hello, self._clock.boot_ns() - start_ns, self._patience.end_s)
 
     def _wait_for_address(self, storage: Path, process: subprocess.Popen[bytes]) -> RunnerAddress:

@@ -28,6 +28,10 @@ class Cancelled(Exception):
     """The host asked for a stop, or went away."""
 
 
+class BrokenImage(Exception):
+    """The model made an image that is no image."""
+
+
 class Image(NamedTuple):
     """A finished image: `pixels` uint8 [height, width, 3], and the float image [1, 3, height, width] it came from."""
 
@@ -186,7 +190,9 @@ class Interpreter:
 
 
 def to_pixels(float_image: npt.NDArray[np.float32]) -> npt.NDArray[np.uint8]:
-    """Round a float image [1, 3, height, width] of 0–255 to uint8 rows [height, width, 3]."""
+    """Round a float image [1, 3, height, width] of 0–255 to uint8 rows [height, width, 3]. Raises BrokenImage."""
+    if float_image.ndim != 4 or float_image.shape[:2] != (1, 3):
+        raise BrokenImage(f"the image has the shape {list(float_image.shape)}, not [1, 3, height, width]")
     rounded = np.rint(float_image[0])
     with np.errstate(invalid="ignore"):  # a NaN image is reported by the job, outside the timed window
         return np.ascontiguousarray(rounded.transpose(1, 2, 0).astype(np.uint8))

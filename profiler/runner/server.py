@@ -147,7 +147,7 @@ class Line:
             raise InvalidRecord(f"the host: a line of more than {MAX_LINE_BYTES} bytes")
         if not data.endswith(b"\n"):
             return None
-        return codec.decode(data, Request, where="the host")  # type: ignore[arg-type]
+        return codec.decode_checked(data, Request, where="the host")  # type: ignore[arg-type]
 
     def send(self, reply: Reply) -> None:
         """Send one reply."""

@@ -23,16 +23,12 @@ from profiler.records.job import Job
 from profiler.runner import canary
 from profiler.runner.engines.engine import Engine, EngineFailure
 from profiler.runner.gauges import MemoryGauge, WorkGauge, usable_cores
-from profiler.runner.interpreter import Cancelled, Image, Interpreter, Iteration, Watcher, file_constants
+from profiler.runner.interpreter import BrokenImage, Cancelled, Image, Interpreter, Iteration, Watcher, file_constants
 from profiler.runner.readiness import Readiness
 from profiler.runner.repetitions import NotReady, Repetitions
 from profiler.runner.tracer import Tracer
 
 _DISTINCT_IMAGES = 8
-
-
-class BrokenImage(Exception):
-    """The model made an image that is no image; the text is a word of the protocol."""
 
 
 class JobWatcher(Watcher):
@@ -92,6 +88,7 @@ class Work:
         self._others = other_cpu_percent or WorkGauge().others_percent
         self._last_end_ns: int | None = None
         self._images_kept: set[str] = set()
+        self._size = (0, 0)
 
     def run(self) -> None:
         """Do the whole job; every way it can end is a stop event. Raises OSError where that cannot be written."""
@@ -161,6 +158,7 @@ class Work:
         bundle = load_manifest(bundle_folder)
         if sha256_of(bundle_folder / MANIFEST) != self._job.bundle_sha256:
             raise ProfilerError(f"{bundle_folder} is not the bundle that the job names")
+        self._size = (bundle.recipe.height, bundle.recipe.width)
         check_plan(self._job.plan, bundle.components, file_constants(self._job.plan, bundle_folder))
         return Interpreter(
             self._job.plan, bundle.components, bundle_folder, self._engine, watcher=self._watcher, clock=self._clock
@@ -227,12 +225,14 @@ class Work:
 
     def _keep(self, image: Image, phase: Phase, number: int, digest: str) -> None:
         """Write each distinct image once, so that a run that is not deterministic shows it."""
+        height, width, _ = image.pixels.shape
+        if (height, width) != self._size:
+            raise BrokenImage(f"the image has the shape {[height, width]}, its bundle says {list(self._size)}")
         if not np.isfinite(image.float_image).all():
             raise BrokenImage("the image has values that are not finite")
         if digest in self._images_kept or len(self._images_kept) == _DISTINCT_IMAGES:
             return
         self._images_kept.add(digest)
-        height, width, _ = image.pixels.shape
         path = self._folder / f"{phase}-{number}.ppm"
         path.write_bytes(b"P6\n%d %d\n255\n" % (width, height) + image.pixels.tobytes())
         sync_file(path)

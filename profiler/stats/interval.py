@@ -32,7 +32,7 @@ def median_interval(values: Samples) -> tuple[Interval | None, str]:
     """Return a 95 % interval for the median and the name of its method.
 
     Order statistics, not a bootstrap: resampled medians are themselves samples where n is odd, so the percentile
-    interval covers 87 % at n = 7, whatever the number of resamples (`benchmarks/truth.py` prints both side by side).
+    interval covers 88 % at n = 7, whatever the number of resamples (`benchmarks/truth.py` prints both side by side).
     Up to five samples it is their range, which is all there is.
     """
     if values.size < LEAST_FOR_INTERVAL:

@@ -183,7 +183,16 @@ def test_a_second_hello_is_refused_and_the_conversation_goes_on(host: RawHost) -
 
 @pytest.mark.parametrize("greeted", [True, False])
 @pytest.mark.parametrize(
-    "line", [b"{broken\n", b'{"request":"dance"}\n', b'{"request":"cancel","why":1}\n', b"\xff\xfe\n", b"\n", b"[]\n"]
+    "line",
+    [
+        b'{"request":"bye","request":"cancel"}\n',
+        b"{broken\n",
+        b'{"request":"dance"}\n',
+        b'{"request":"cancel","why":1}\n',
+        b"\xff\xfe\n",
+        b"\n",
+        b"[]\n",
+    ],
 )
 def test_a_line_that_is_no_request_is_refused_and_hung_up_on(host: RawHost, line: bytes, greeted: bool) -> None:
     if greeted:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from benchmarks.series import Change, Noise, change, noise
 from profiler.errors import InputError
-from profiler.stats import Trend, steady_from, trend
+from profiler.stats import Trend, outliers, steady_from, trend
 
 SERIES = st.lists(st.integers(1, 10**6), min_size=1, max_size=40)
 POWERS_OF_TWO = st.sampled_from([2.0**-20, 0.5, 4.0, 2.0**40])
@@ -111,8 +111,10 @@ def test_one_slow_first_image_of_twenty_is_a_slow_start() -> None:
     assert starts.count(1) >= 190
 
 
-def test_a_start_too_long_for_outliers_is_found_by_ranks() -> None:
-    assert steady_from([1.10, 1.11, 1.12, 1.10, 1.11, *(1.0 + 0.01 * (place % 4) for place in range(15))]) == 5
+def test_a_start_too_near_for_outliers_is_found_by_ranks() -> None:
+    samples = [1.06, 1.07, 1.08, 1.06, 1.07, *(1.0 + 0.01 * (place % 6) for place in range(15))]
+    assert outliers(samples) == ()
+    assert steady_from(samples) == 5
 
 
 def test_a_slow_start_is_never_more_than_half() -> None:
