@@ -201,7 +201,7 @@ def _panel(frame: Axes, panel: _Panel, origin: int, end: int) -> None:
     values = [value for line in panel.lines for _, value in line.points]
     low, high = min(values), max(values)
     middle, half = (low + high) / 2, max(0.65 * (high - low), panel.least / 2)
-    frame.set_ylim(0 if panel.from_zero else middle - half, 1.15 * high if panel.from_zero else middle + half)
+    frame.set_ylim(0 if panel.from_zero else middle - half, (1.15 * high or 1) if panel.from_zero else middle + half)
     frame.set_xlim(0, max((end - origin) / NS_PER_S, 0.001))
     frame.yaxis.set_major_locator(MaxNLocator(4))
     title(frame, f"{panel.title}, {panel.unit}")
