@@ -18,8 +18,8 @@ from profiler.devices.link import MOMENT_S
 from profiler.errors import DeviceError, InputError, InvalidRecord, MissingSource, ProtocolError, UnknownName
 from profiler.inputs import JobInputs, write_inputs
 from profiler.records.bundle import Bundle
-from profiler.records.event import AnyEvent, Begin
-from profiler.records.job import READY_TIMEOUT_S, InputFile, Job, Measurement, Sampling
+from profiler.records.event import AnyEvent
+from profiler.records.job import InputFile, Job, Measurement, Sampling
 from profiler.records.plan import Plan
 from profiler.records.run import BundleUse, Launch, Run, Session, Settings
 from profiler.store import SESSION_FILE, OpenSession, Store
@@ -225,7 +225,7 @@ def _run_process(
     launch = _with_hello(launch, runner)
     _note(session, launch)
     try:
-        return _follow(runner, job, _Stall(job, order.stall_timeout_s), report, number)
+        return _follow(runner, job, _Stall(order.stall_timeout_s), report, number)
     finally:
         _note(session, msgspec.structs.replace(launch, exit_code=runner.end()))
 
@@ -243,23 +243,20 @@ def _follow(runner: Runner, job: Job, stall: _Stall, report: Report, number: int
 
 
 class _Stall:
-    """Counts for how long nothing has come; the runner's own waits between images are no stall."""
+    """Counts for how long nothing has come; a runner that waits on purpose says so every few seconds."""
 
-    def __init__(self, job: Job, timeout_s: float) -> None:
-        measurement = job.measurement
+    def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
-        self._wait_s = READY_TIMEOUT_S + (measurement.gap_s or 0.0) if measurement.kind == "spaced" else 0.0
-        self._at_work = False
         self._quiet_s = 0.0
 
     def take(self, event: AnyEvent | None) -> None:
         """Take in an event, or a moment without one. Raises Stalled."""
         if event is not None:
-            self._quiet_s, self._at_work = 0.0, isinstance(event, Begin)
+            self._quiet_s = 0.0
             return
         # Counted in moments and not by the clock: a host that was asleep did not listen meanwhile.
         self._quiet_s += MOMENT_S
-        if self._quiet_s >= self._timeout_s + (0.0 if self._at_work else self._wait_s):
+        if self._quiet_s >= self._timeout_s:
             raise Stalled(f"no progress for {self._quiet_s:g} s")
 
 

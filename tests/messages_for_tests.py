@@ -9,6 +9,7 @@ from profiler.records.event import (
     AnyEvent,
     Artifact,
     Begin,
+    Canary,
     EnvironmentSample,
     Idle,
     IterationDone,
@@ -17,6 +18,7 @@ from profiler.records.event import (
     Phase,
     Stop,
     Trace,
+    Waiting,
 )
 from profiler.records.message import (
     PROTOCOL_VERSION,
@@ -55,7 +57,11 @@ def make_journal() -> tuple[AnyEvent, ...]:
     """Return a whole job: four loads, a cold image, a timed one, and a good end."""
     end = {"outcome": "completed", "reason": None, "stage": None, "component": None, "memory": make_memory()}
     return _numbered(
-        _start_told() + _image_told("cold", 520_000_000) + _image_told("timed", 405_000_000) + [(Stop, end)]
+        _start_told()
+        + _image_told("cold", 520_000_000)
+        + [(Waiting, {"reason": "a pause of 2 s"})]
+        + _image_told("timed", 405_000_000)
+        + [(Stop, end)]
     )
 
 
@@ -86,6 +92,7 @@ def _numbered(told: list[Told]) -> tuple[AnyEvent, ...]:
 
 def _start_told() -> list[Told]:
     told: list[Told] = [(Idle, {"memory": make_memory(resident_bytes=40_000_000, peak_bytes=40_000_000)})]
+    told.append((Canary, {"when": "cool", "duration_ns": 200_000}))
     for component in NETWORK:
         told.append((Begin, {"phase": "load", "iteration": None, "stage": "load", "component": component}))
         told.append((LoadDone, {"component": component, "duration_ns": 15_000_000, "memory": make_memory()}))
@@ -116,7 +123,8 @@ def _image_told(phase: Phase, duration_ns: int) -> list[Told]:
         "iteration": 0,
     }
     artifact: list[Told] = [(Artifact, kept)] if phase == "cold" else []
-    return [*begun, (IterationDone, iteration), *artifact, (Trace, _samples())]
+    canary: Told = (Canary, {"when": "between", "duration_ns": 201_000})
+    return [*begun, (IterationDone, iteration), *artifact, canary, (Trace, _samples())]
 
 
 def _samples() -> dict[str, Any]:
@@ -128,6 +136,9 @@ def _samples() -> dict[str, Any]:
         cpu_frequency_khz=2_400_000,
         cpu_load_percent=55.5,
         own_cpu_percent=50.0,
+        other_cpu_percent=5.5,
+        cpu_frequency_limit_khz=2_800_000,
+        throttle_count=0,
     )
     return {
         "memory": tuple(

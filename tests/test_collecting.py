@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -203,12 +204,15 @@ def test_an_image_other_than_the_announced_one_is_not_kept(store: Store) -> None
 
 def test_the_source_image_of_an_edit_is_kept_with_the_run(store: Store) -> None:
     session = make_session(store)
-    session.write(SOURCE_IMAGE, b"a picture")
+    picture = io.BytesIO()
+    Image.new("RGB", (4, 4), "red").save(picture, "PNG")
+    session.write(SOURCE_IMAGE, picture.getvalue())
     add_process(session, make_launch(), GOOD)
     run = collect(store, session, ended_wall_ns=0)
     (image,) = run.images
     assert (image.path, image.role) == (SOURCE_IMAGE, "source")
-    assert (store.folder(run.run_id) / image.path).read_bytes() == b"a picture"
+    assert image.deviation_levels == 0
+    assert (store.folder(run.run_id) / image.path).read_bytes() == picture.getvalue()
 
 
 def test_a_session_whose_run_was_already_built_is_only_closed(store: Store) -> None:

@@ -15,14 +15,12 @@ from profiler.catalog import device_profile
 from profiler.clock import RealClock
 from profiler.collecting import LAUNCH_FILE, process_folder
 from profiler.devices.device import Device
-from profiler.devices.link import MOMENT_S
 from profiler.devices.local import LocalDevice
 from profiler.errors import DeviceError, InputError, RunnerLost
 from profiler.inputs import Wishes
 from profiler.journal import read_journal
 from profiler.records.device import Unit
 from profiler.records.event import AnyEvent, Begin, IterationDone, Stop
-from profiler.records.job import READY_TIMEOUT_S, Measurement
 from profiler.records.run import Launch, Run
 from profiler.session import Order, Progress, SetAside, bundle_use, collect_abandoned, measure
 from profiler.store import SESSION_FILE, OpenSession, Store
@@ -377,17 +375,6 @@ def test_a_runner_that_stops_when_it_is_given_up_on_has_timed_out_all_the_same(
 def test_slow_but_steady_progress_is_no_stall(small_bundle: Path, store: Store) -> None:
     slowly = tuple(each for event in GOOD for each in (None, event))
     assert do(make_order(small_bundle, stall_timeout_s=1.0), FakeDevice(events=slowly), store).outcome == "completed"
-
-
-def test_the_waits_between_spaced_images_are_no_stall(small_bundle: Path, store: Store) -> None:
-    done = next(number for number, event in enumerate(GOOD) if isinstance(event, IterationDone)) + 1
-    moments = round((READY_TIMEOUT_S + 30) / MOMENT_S)
-    spaced = Measurement(kind="spaced", gap_s=30)
-    order = make_order(small_bundle, stall_timeout_s=1.0, measurement=spaced)
-    patient = FakeDevice(events=(*GOOD[:done], *[None] * moments, *GOOD[done:]))
-    assert do(order, patient, store).outcome == "completed"
-    too_long = FakeDevice(events=(*GOOD[:done], *[None] * (moments + QUIET)), breaks=AssertionError(), exit_code=None)
-    assert do(order, too_long, store).reason == f"timed_out: no progress for {READY_TIMEOUT_S + 31:g} s"
 
 
 def test_a_bug_in_a_run_loses_nothing_that_was_measured(small_bundle: Path, store: Store) -> None:

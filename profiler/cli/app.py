@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -41,6 +43,38 @@ class MetricName(StrEnum):
     size = "size"
 
 
+class OutcomeName(StrEnum):
+    """How a run ended."""
+
+    completed = "completed"
+    failed = "failed"
+    aborted = "aborted"
+    interrupted = "interrupted"
+    refused = "refused"
+
+
+class TierChoice(StrEnum):
+    """What a policy can say of a run."""
+
+    D4 = "D4"
+    D3 = "D3"
+    D2 = "D2"
+    D1 = "D1"
+    none = "none"
+    unknown = "unknown"
+
+
+class OrderName(StrEnum):
+    """What a list of runs can be sorted by."""
+
+    time = "time"
+    latency = "latency"
+    memory = "memory"
+    size = "size"
+    model = "model"
+    tier = "tier"
+
+
 app = typer.Typer(
     name="profile",
     add_completion=False,
@@ -51,6 +85,8 @@ app = typer.Typer(
     "143 SIGTERM.",
 )
 
+ONLY = "Which runs"
+DATES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
 WHAT, HOW, WHERE = "What is measured", "How it is measured", "Where, and what is printed"
 
 Store = Annotated[
@@ -77,6 +113,19 @@ def _version(wanted: bool) -> None:
     if wanted:
         print(f"ondevice-profiler {__version__}")
         raise typer.Exit
+
+
+def _values(chosen: Sequence[StrEnum] | None) -> tuple[str, ...]:
+    return tuple(choice.value for choice in chosen or ())
+
+
+def _end_of(moment: datetime) -> datetime:
+    """Return a day's end where only the day was typed."""
+    return moment + timedelta(days=1) if moment.time() == time() else moment
+
+
+def _wall_ns(moment: datetime) -> int:
+    return int(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000_000
 
 
 def _typed(context: typer.Context) -> list[str]:
@@ -237,12 +286,58 @@ def export(
 
 @app.command()
 def runs(
-    store: Store = None, policy: PolicyName = "moi-bench", not_required: NotRequired = None, as_json: Json = False
+    device: Annotated[list[str] | None, typer.Option(help="Only runs on this device.", rich_help_panel=ONLY)] = None,
+    model: Annotated[list[str] | None, typer.Option(help="Only runs of this model.", rich_help_panel=ONLY)] = None,
+    task: Annotated[list[TaskName] | None, typer.Option(help="Only runs of this task.", rich_help_panel=ONLY)] = None,
+    outcome: Annotated[
+        list[OutcomeName] | None, typer.Option(help="Only runs that ended so.", rich_help_panel=ONLY)
+    ] = None,
+    tier: Annotated[list[TierChoice] | None, typer.Option(help="Only runs of this tier.", rich_help_panel=ONLY)] = None,
+    protocol: Annotated[
+        list[ProtocolName] | None, typer.Option(help="Only runs by this protocol.", rich_help_panel=ONLY)
+    ] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=DATES,
+            metavar="DATE",
+            help="Only runs from this day or time on (UTC, as in ids).",
+            rich_help_panel=ONLY,
+        ),
+    ] = None,
+    until: Annotated[
+        datetime | None,
+        typer.Option(
+            formats=DATES,
+            metavar="DATE",
+            help="Only runs up to this day, itself included, or before this time.",
+            rich_help_panel=ONLY,
+        ),
+    ] = None,
+    sort: Annotated[OrderName, typer.Option(help="What to sort by; missing values stand last.")] = OrderName.time,
+    reverse: Annotated[bool, typer.Option("--reverse", help="Largest, or newest, first.")] = False,
+    limit: Annotated[int | None, typer.Option(min=1, help="At most so many runs.", show_default="all")] = None,
+    store: Store = None,
+    policy: PolicyName = "moi-bench",
+    not_required: NotRequired = None,
+    as_json: Json = False,
 ) -> int:
-    """List all runs, oldest first."""
+    """List runs, oldest first; each filter may be repeated, and takes any of its values."""
     from profiler.cli import showing
+    from profiler.report.listing import Filter
 
-    return showing.runs(store, policy, [metric.value for metric in not_required or ()], as_json=as_json)
+    chosen = Filter(
+        devices=tuple(device or ()),
+        models=tuple(model or ()),
+        tasks=_values(task),
+        outcomes=_values(outcome),
+        tiers=_values(tier),
+        protocols=_values(protocol),
+        since_ns=None if since is None else _wall_ns(since),
+        until_ns=None if until is None else _wall_ns(_end_of(until)),
+    )
+    wanted = showing.Wanted(chosen, sort.value, reverse, limit)
+    return showing.runs(store, policy, [metric.value for metric in not_required or ()], wanted, as_json=as_json)
 
 
 @app.command()
@@ -257,6 +352,39 @@ def show(
     from profiler.cli import showing
 
     return showing.show(run, store, policy, [metric.value for metric in not_required or ()], as_json=as_json)
+
+
+@app.command()
+def report(
+    runs: Annotated[
+        list[str] | None, typer.Argument(help="Runs: ids, starts of ids, or 'last'.", show_default="last")
+    ] = None,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--out",
+            "-o",
+            help="File to write; its ending is the format: .html, .csv, .samples.csv, .parquet, .samples.parquet, "
+            ".md, or .json for the Perfetto UI (may be repeated).",
+            show_default="report-RUN.html",
+        ),
+    ] = None,
+    png: Annotated[Path | None, typer.Option("--png", help="Folder for every figure as PNG.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")] = False,
+    store: Store = None,
+    policy: PolicyName = "moi-bench",
+    not_required: NotRequired = None,
+    as_json: Json = False,
+) -> int:
+    """Write runs as one self-contained HTML page, or as tables and traces for other tools.
+
+    Several runs are compared side by side.
+    """
+    from profiler.cli import reporting
+
+    wanted = reporting.Wanted(out or (), png, force)
+    without = [metric.value for metric in not_required or ()]
+    return reporting.report(runs or (), store, policy, without, wanted, as_json=as_json)
 
 
 @app.command()

@@ -18,19 +18,26 @@ from profiler.bundle_files import check_files, load_manifest
 from profiler.cli.output import print_json, print_result
 from profiler.cli.places import open_device, open_store
 from profiler.clock import RealClock
+from profiler.devices.power_saving import power_saving
 from profiler.errors import MissingExtra, ProfilerError
 from profiler.exporting import missing_packages
 from profiler.records.record import Record
-from profiler.runner.gauges import EnvironmentGauge, MemoryGauge
+from profiler.runner.gauges import EnvironmentGauge, MemoryGauge, WorkGauge, usable_cores
+from profiler.validity.evidence import OTHERS_SHARE_OF_CORES
 
 _MODEL = "nano"
+_LOOK_S = 0.5
 
 
 class Finding(Record):
-    """One thing looked at; `needed` says whether the main job depends on it."""
+    """One thing looked at; `needed` says whether the main job depends on it.
+
+    `unavailable` is what this machine may simply not have, such as a battery; `disturbing` would spoil a measurement
+    made now.
+    """
 
     what: str
-    state: Literal["there", "missing"]
+    state: Literal["there", "missing", "unavailable", "disturbing"]
     detail: str
     remedy: str | None
     needed: bool
@@ -102,7 +109,24 @@ def _gauges(store: Path | None) -> Iterator[Finding]:
     for field, (name, unit, scale, remedy) in _GAUGES.items():
         value = getattr(sample, field)
         detail = "" if value is None else f"{value / scale:.1f} {unit}"
-        yield _either(value is not None, name, detail, gauge.missing.get(field, "no reading"), remedy)
+        lack = gauge.missing.get(field, "no reading")
+        yield _there(name, detail) if value is not None else _unavailable(name, lack, remedy)
+
+
+def _disturbances(store: Path | None) -> Iterator[Finding]:
+    """Look at what would raise a doubt about a measurement made right now."""
+    clock, work = RealClock(), WorkGauge()
+    clock.sleep(_LOOK_S)
+    taken, cores = (work.others_percent() or 0.0) / 100, len(usable_cores())
+    detail = f"other work uses {taken:.1f} of {cores} cores"
+    quiet = taken <= OTHERS_SHARE_OF_CORES * cores
+    yield _there("quiet", detail) if quiet else _disturbing("quiet", detail, "stop it before measuring")
+    saving, source = power_saving()
+    if saving:
+        yield _disturbing("full power", f"power saving is on: {source}", "switch it off before measuring")
+    _, external = EnvironmentGauge(clock).battery()
+    if external is False:
+        yield _disturbing("full power", "this computer runs on battery", "plug it in before measuring")
 
 
 def _export_extra(store: Path | None) -> Iterator[Finding]:
@@ -120,6 +144,7 @@ _LOOKS: tuple[Callable[[Path | None], Iterator[Finding]], ...] = (
     _store,
     _device,
     _gauges,
+    _disturbances,
     _export_extra,
 )
 _GAUGES = {
@@ -142,18 +167,28 @@ def _missing(what: str, detail: str, remedy: str, *, needed: bool = False) -> Fi
     return Finding(what=what, state="missing", detail=detail, remedy=remedy, needed=needed)
 
 
+def _unavailable(what: str, detail: str, remedy: str) -> Finding:
+    return Finding(what=what, state="unavailable", detail=detail, remedy=remedy, needed=False)
+
+
+def _disturbing(what: str, detail: str, remedy: str) -> Finding:
+    return Finding(what=what, state="disturbing", detail=detail, remedy=remedy, needed=False)
+
+
 def _either(there: bool, what: str, detail: str, lack: str, remedy: str) -> Finding:
     return _there(what, detail) if there else _missing(what, lack, remedy)
 
 
 def _table(findings: list[Finding]) -> Table:
     table = Table(box=None, pad_edge=False)
-    for column in ("", "what", "found", "to get it"):
+    for column in ("", "what", "found", "to know"):
         table.add_column(column)
     for finding in findings:
         mark = {
             "there": "[green]ok[/green]",
             "missing": "[red]missing[/red]" if finding.needed else "[yellow]missing[/yellow]",
+            "unavailable": "[dim]none[/dim]",
+            "disturbing": "[yellow]not now[/yellow]",
         }
         table.add_row(mark[finding.state], finding.what, escape(finding.detail), escape(finding.remedy or ""))
     return table

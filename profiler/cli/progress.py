@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from profiler.quantities import NS_PER_S
-from profiler.records.event import Begin, IterationDone, Stop
+from profiler.records.event import Begin, IterationDone, Stop, Waiting
 from profiler.session import Order
 from profiler.session import Progress as SessionState
 
@@ -49,6 +49,7 @@ class SessionProgress:
         self._bar = _bar(console)
         self._task: TaskID = self._bar.add_task("check", total=self._total())
         self._phase = ""
+        self._said = ""
 
     def __enter__(self) -> SessionProgress:
         self._bar.start()
@@ -70,6 +71,9 @@ class SessionProgress:
         elif isinstance(event, Begin):
             self._enter(f"{event.phase}, process {state.process + 1} of {self._order.cold_starts}")
             self._bar.update(self._task, description=f"{self._phase}: {event.stage}")
+        elif isinstance(event, Waiting):
+            self._bar.update(self._task, description=f"waiting: {event.reason}")
+            self._say(f"waiting: {event.reason}")
         elif event is None or isinstance(event, Stop):
             self._enter(state.phase if event is None else "finishing")
 
@@ -78,8 +82,13 @@ class SessionProgress:
             return
         self._phase = phase
         self._bar.update(self._task, description=phase)
-        if not self._console.is_terminal:
-            self._console.print(phase, style="dim")
+        self._say(phase)
+
+    def _say(self, line: str) -> None:
+        """Print a line where no bar is drawn, unless it was the last one."""
+        if not self._console.is_terminal and line != self._said:
+            self._console.print(line, style="dim", markup=False)
+        self._said = line
 
     def _total(self) -> float:
         order = self._order

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import JustifyMethod
 from rich.table import Table
 
+from profiler import catalog
 from profiler.cli.output import notes, print_json, print_result, print_summary
 from profiler.cli.places import open_policy, open_store, tidy
 from profiler.clock import RealClock
-from profiler.errors import InputError
+from profiler.errors import InputError, UnknownName
 from profiler.quantities import format_bytes, format_ns
-from profiler.records.policy import Policy
-from profiler.records.summary import Summary
-from profiler.report.summary import summarise
+from profiler.records.run import Run
+from profiler.report.listing import Filter, Line, line, ordered
+from profiler.report.summary import protocol_text, summarise
 from profiler.report.terminal import plain
 from profiler.store import Store
 
@@ -23,19 +25,49 @@ _WIDE = 160  # one line a run, for grep and the like
 _JUSTIFY: dict[str, JustifyMethod] = dict.fromkeys(("n", "median", "peak memory", "size"), "right")
 
 
-def runs(path: Path | None, policy_name: str, not_required: Iterable[str], *, as_json: bool) -> int:
+class Wanted(NamedTuple):
+    """Which runs to list, in which order, and how many of them at most."""
+
+    filter: Filter
+    order: str
+    reverse: bool
+    limit: int | None
+
+
+def runs(path: Path | None, policy_name: str, not_required: Iterable[str], wanted: Wanted, *, as_json: bool) -> int:
     """Print a line a run; a record that cannot be read is named and left out."""
     store, policy = open_store(path), open_policy(policy_name, not_required)
     _tidy(store)
-    summaries = [summary for run_id in store.run_ids() if (summary := _read(store, run_id, policy)) is not None]
+    found = [line(run, policy) for run_id in store.run_ids() if (run := _read(store, run_id)) is not None]
+    _check_names(found, wanted.filter)
+    taken = [each for each in found if wanted.filter.takes(each)]
+    shown = ordered(taken, wanted.order, reverse=wanted.reverse)[: wanted.limit]
     if as_json:
-        for summary in summaries:
-            print_json(summary)
-    elif summaries:
-        print_result(_table(summaries), plain_width=_WIDE)
-    else:
-        notes().print(plain(f"no runs in {store.root} yet; make one: profile --device local --model nano"))
+        for each in shown:
+            print_json(summarise(each.run, store.folder(each.run.run_id), policy))
+    elif shown:
+        print_result(_table(shown), plain_width=_WIDE)
+    _tell_left_out(store, len(found), len(taken), len(shown))
     return 0
+
+
+def _check_names(found: Sequence[Line], wanted: Filter) -> None:
+    """Refuse names that neither the store nor the product knows: a list that is empty by a typing error misleads."""
+    devices = {each.run.unit.profile for each in found} | set(catalog.device_profiles())
+    models = {each.run.model for each in found} | set(catalog.models())
+    for kind, names, known in (("device", wanted.devices, devices), ("model", wanted.models, models)):
+        for name in names:
+            if name not in known:
+                raise UnknownName(kind, name, known)
+
+
+def _tell_left_out(store: Store, found: int, taken: int, shown: int) -> None:
+    if not found:
+        notes().print(plain(f"no runs in {store.root} yet; make one: profile --device local --model nano"))
+    if found > taken:
+        notes().print(plain(f"{found - taken} of {found} runs left out by the filters", style="dim"))
+    if taken > shown:
+        notes().print(plain(f"{taken - shown} more not listed: --limit {shown}", style="dim"))
 
 
 def show(run: str, path: Path | None, policy_name: str, not_required: Iterable[str], *, as_json: bool) -> int:
@@ -56,15 +88,15 @@ def _tidy(store: Store) -> None:
         notes().print(plain(str(error), style="yellow"))
 
 
-def _read(store: Store, run_id: str, policy: Policy) -> Summary | None:
+def _read(store: Store, run_id: str) -> Run | None:
     try:
-        return summarise(store.load(run_id), store.folder(run_id), policy)
+        return store.load(run_id)
     except InputError as error:
         notes().print(plain(f"left out: {error}", style="yellow"))
         return None
 
 
-def _table(summaries: Iterable[Summary]) -> Table:
+def _table(lines: Iterable[Line]) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in (
         "run",
@@ -82,24 +114,24 @@ def _table(summaries: Iterable[Summary]) -> Table:
     ):
         # An id that is cut cannot be typed again; anything else may fold.
         table.add_column(name, justify=_JUSTIFY.get(name, "left"), no_wrap=name == "run", overflow="fold")
-    for summary in summaries:
-        table.add_row(*(plain(cell) for cell in _cells(summary)))
+    for each in lines:
+        table.add_row(*(plain(cell) for cell in _cells(each)))
     return table
 
 
-def _cells(summary: Summary) -> tuple[str, ...]:
-    latency = summary.latency_ns
+def _cells(found: Line) -> tuple[str, ...]:
+    run = found.run
     return (
-        summary.run_id,
-        summary.device.profile,
-        summary.model,
-        summary.task,
-        str(summary.steps),
-        summary.protocol,
-        summary.outcome,
-        str(latency.n if latency else 0),
-        format_ns(latency.median if latency else None),
-        format_bytes(summary.peak_memory_bytes),
-        format_bytes(summary.bundle.size_bytes),
-        summary.tier.tier,
+        run.run_id,
+        run.unit.profile,
+        run.model,
+        run.task,
+        str(run.settings.steps),
+        protocol_text(run),
+        run.outcome,
+        str(found.n),
+        format_ns(found.latency_ns),
+        format_bytes(found.peak_memory_bytes),
+        format_bytes(run.bundle.size_bytes),
+        found.tier,
     )

@@ -19,11 +19,13 @@ import psutil
 from profiler import codec
 from profiler.clock import Clock, Deadline
 from profiler.devices.link import Link, connect
+from profiler.devices.power_saving import power_saving
 from profiler.errors import DeviceError, InputError, ProtocolError, RunnerLost
 from profiler.records.device import Conditions, DeviceProfile, Power, Unit
 from profiler.records.job import OnDisconnect
 from profiler.records.message import ADDRESS_FILE, TOKEN_FILE, RunnerAddress, RunnerHello
-from profiler.runner.gauges import EnvironmentGauge
+from profiler.runner import clock_limits
+from profiler.runner.gauges import EnvironmentGauge, usable_cores
 
 LOG_FILE = "runner.log"
 # -P: a folder called profiler where the user stands must not be taken for ours.
@@ -90,7 +92,7 @@ class LocalDevice:
             virtual=False,
             model=_first_line(Path("/sys/devices/virtual/dmi/id/product_name")),
             processor=_processor_name(),
-            logical_cores=_usable_cores(),
+            logical_cores=len(usable_cores()),
             memory_bytes=psutil.virtual_memory().total,
             operating_system=_operating_system(),
             os_build=platform.release(),
@@ -100,6 +102,7 @@ class LocalDevice:
         """Read the state this machine is in; `storage` is where free space is counted."""
         gauge = EnvironmentGauge(self._clock)
         percent, external = gauge.battery()
+        saving, source = power_saving()
         return Conditions(
             power=Power(battery_percent=percent, external_power=external, reason=gauge.missing.get("battery_percent")),
             temperature_millicelsius=gauge.temperature_millicelsius(),
@@ -108,6 +111,10 @@ class LocalDevice:
             free_storage_bytes=psutil.disk_usage(str(storage)).free,
             load_average_1m=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
             cpu_governor=_first_line(Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+            power_save=saving,
+            power_save_source=source,
+            cpu_frequency_limit_khz=clock_limits.frequency_limit_khz(),
+            cpu_frequency_max_khz=clock_limits.frequency_max_khz(),
         )
 
     def forget_files(self, files: Iterable[Path]) -> Literal["dropped", "unknown"]:
@@ -228,11 +235,6 @@ def _serves(process: psutil.Process, storage: Path) -> bool:
         return False
     # The session may have been started over a link to the store.
     return os.path.realpath(storage) in map(os.path.realpath, arguments)
-
-
-def _usable_cores() -> int | None:
-    """Count the cores that this process may use; containers and `taskset` allow fewer than there are."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
 
 
 def _first_line(path: Path) -> str | None:

@@ -119,6 +119,12 @@ class Idle(Event, tag="idle"):
     memory: MemoryReading
 
 
+class Waiting(Event, tag="waiting"):
+    """The job waits on purpose before its next image, and why; told again every few seconds as a sign of life."""
+
+    reason: str
+
+
 class Canary(Event, tag="canary"):
     """How long the runner's own small workload took: it changes with the processor, not with the model.
 
@@ -149,4 +155,4 @@ class Stop(Event, tag="stop"):
     memory: MemoryReading
 
 
-AnyEvent = Idle | Begin | LoadDone | IterationDone | Trace | Canary | Artifact | Stop
+AnyEvent = Idle | Begin | LoadDone | IterationDone | Trace | Canary | Waiting | Artifact | Stop

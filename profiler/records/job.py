@@ -7,9 +7,6 @@ from typing import Literal
 from profiler.records.plan import Plan
 from profiler.records.record import Record, SchemaVersion
 
-# For how long a runner waits, before an image of the `spaced` protocol, until it is as cool as at the start.
-READY_TIMEOUT_S = 600.0
-
 
 class Measurement(Record):
     """The protocol of measurement, part of every comparison key.

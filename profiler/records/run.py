@@ -112,6 +112,12 @@ class Doubt(Record):
         "broken_clock",
         "implausible",
         "samples_lost",
+        "charging",
+        "low_battery",
+        "on_battery",
+        "power_save",
+        "background_load",
+        "oversubscribed",
         "blank_image",
         "unchanged_image",
         "not_deterministic",
@@ -123,12 +129,6 @@ class Doubt(Record):
         "throttled",
         "after_gap",
         "observer_effect",
-        "charging",
-        "low_battery",
-        "on_battery",
-        "power_save",
-        "background_load",
-        "oversubscribed",
     ]
     detail: str
     advice: str

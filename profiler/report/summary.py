@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import median
 
-from profiler import stats, tiers
+from profiler import effects, stats, tiers
+from profiler.effects import timed
 from profiler.records.event import MemoryReading, StageTime
 from profiler.records.policy import Measured, Policy, TierVerdict
 from profiler.records.run import IterationSample, ProcessRecord, Run
@@ -14,12 +15,15 @@ from profiler.records.summary import (
     ArtifactSummary,
     BundleSummary,
     ColdSummary,
+    DriftSummary,
     LatencySummary,
     ObserverSummary,
+    RatioSummary,
     Summary,
     ThermalSummary,
     TierSummary,
 )
+from profiler.validity import clock_fault, memory_fault
 
 _NO_METER = "no energy meter: the device has neither a power monitor nor a battery that discharges"
 _PLUGGED = "not measured: the device was on external power"
@@ -64,6 +68,9 @@ def summarise(run: Run, folder: Path, policy: Policy) -> Summary:
             ArtifactSummary(path=str(folder / image.path), role=image.role, sha256=image.sha256) for image in run.images
         ),
         failed_attempts=sum(process.outcome == "failed" for process in run.processes),
+        drift=_drift(run),
+        after_gap=_after_gap(run),
+        canary_ratio=effects.canary_ratio(run),
     )
 
 
@@ -83,14 +90,9 @@ def measured(run: Run, latency: LatencySummary | None) -> Measured:
     )
 
 
-def timed(run: Run) -> list[IterationSample]:
-    """Return the timed images, in order."""
-    return [sample for sample in run.iterations if sample.phase == "timed"]
-
-
 def peak_memory_bytes(run: Run) -> int | None:
-    """Return the largest lifetime peak of the session's fresh processes, load included."""
-    return _largest((p.memory for p in run.processes), peak=True)
+    """Return the largest lifetime peak of the session's fresh processes, load included; None where it cannot be."""
+    return None if memory_fault(run) else _largest((p.memory for p in run.processes), peak=True)
 
 
 def protocol_text(run: Run) -> str:
@@ -118,11 +120,17 @@ def _by_stage(stages: Iterable[StageTime]) -> dict[str, int]:
 
 
 def _latency(run: Run) -> LatencySummary | None:
+    """Sum the timed images up; a clock that cannot be trusted gives no number."""
     samples = tuple(sample.duration_ns for sample in timed(run))
-    if not samples:
+    if not samples or clock_fault(run):
         return None
     summary = stats.summarise(samples)
-    return LatencySummary(samples=samples, **{name: getattr(summary, name) for name in stats.Summary.__struct_fields__})
+    return LatencySummary(
+        samples=samples,
+        outliers=len(stats.outliers(samples)),
+        resolution_ns=stats.resolution(samples),
+        **{name: getattr(summary, name) for name in stats.Summary.__struct_fields__},
+    )
 
 
 def _cold(processes: Sequence[ProcessRecord]) -> ColdSummary:
@@ -151,13 +159,27 @@ def _bundle(run: Run) -> BundleSummary:
 
 
 def _observer(run: Run) -> ObserverSummary | None:
-    """Pair neighbours: one image with the samplers on, one with them off."""
-    samples = [sample for sample in run.iterations if sample.phase == "observer"]
-    pairs = [sorted(pair, key=lambda sample: sample.traced) for pair in zip(samples[::2], samples[1::2], strict=False)]
-    if not pairs:
+    ratio = None if clock_fault(run) else effects.observer_effect(run)
+    return ObserverSummary(ratio=ratio.median, ci95=ratio.ci95, n=ratio.n) if ratio else None
+
+
+def _after_gap(run: Run) -> RatioSummary | None:
+    ratio = None if clock_fault(run) else effects.after_gap(run)
+    return RatioSummary(ratio=ratio.ratio, ci95=ratio.ci95, n=(ratio.n_above, ratio.n_below)) if ratio else None
+
+
+def _drift(run: Run) -> DriftSummary | None:
+    """Sum up how latency changed over the run: the curve is what `sustained` is for."""
+    trend = None if clock_fault(run) else effects.trend(run)
+    if trend is None:
         return None
-    ratio = stats.paired_ratio([on.duration_ns for _, on in pairs], [off.duration_ns for off, _ in pairs])
-    return ObserverSummary(ratio=ratio.median, ci95=ratio.ci95, n=ratio.n)
+    starts_s = effects.start_seconds(run)
+    return DriftSummary(
+        ratio=trend.ratio,
+        p_value=min(trend.p_slower, trend.p_faster),
+        onset_s=None if trend.change_at is None else starts_s[trend.change_at],
+        curve=stats.curve(starts_s, [sample.duration_ns for sample in timed(run)]),
+    )
 
 
 def _thermal(run: Run) -> ThermalSummary:

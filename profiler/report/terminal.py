@@ -98,17 +98,20 @@ def _table(summary: Summary) -> Table:
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in _rows(summary):
+    for name, value in rows(summary):
         table.add_row(name, plain(value))
     return table
 
 
-def _rows(summary: Summary) -> Iterator[tuple[str, str]]:
+def rows(summary: Summary) -> Iterator[tuple[str, str]]:
+    """Yield each number with its name, as `profile show` prints them."""
     unit = summary.device
     yield "model", f"{summary.model}, {summary.task}, {summary.steps} steps, “{summary.prompt}”, seed {summary.seed}"
     yield "device", f"{unit.profile}: {unit.processor or unit.model or 'unknown'}, {unit.operating_system}"
     yield "runs on", _engine(summary)
     yield from _latency_rows(summary)
+    yield from _drift_row(summary)
+    yield from _gap_row(summary)
     yield from _cold_rows(summary)
     yield "peak memory", _memory(summary)
     yield "size", _sizes(summary)
@@ -128,7 +131,7 @@ def _engine(summary: Summary) -> str:
 def _latency_rows(summary: Summary) -> Iterator[tuple[str, str]]:
     latency = summary.latency_ns
     if latency is None:
-        yield "latency", "no timed image"
+        yield "latency", withheld(summary, "broken_clock") or "no timed image"
         return
     yield f"latency, {summary.protocol}", _latency(latency)
     shares = sum(summary.stages_ns.values()) or 1
@@ -137,6 +140,33 @@ def _latency_rows(summary: Summary) -> Iterator[tuple[str, str]]:
         " · ".join(
             f"{stage} {format_ns(value)} ({100 * value / shares:.0f} %)" for stage, value in summary.stages_ns.items()
         ),
+    )
+
+
+def withheld(summary: Summary, kind: str) -> str | None:
+    """Say that a number is kept back, where the doubt that it is impossible was raised."""
+    return next((f"withheld: {doubt.detail}" for doubt in summary.doubts if doubt.kind == kind), None)
+
+
+def _drift_row(summary: Summary) -> Iterator[tuple[str, str]]:
+    drift = summary.drift
+    if drift is None or not summary.protocol.startswith("sustained"):
+        return
+    first, last = drift.curve[0], drift.curve[-1]
+    onset = f", changing most at {drift.onset_s:.0f} s" if drift.onset_s is not None else ", no clear change"
+    began = f"{format_ns(first.median_ns)} (to {first.end_s:.0f} s, n = {first.n})"
+    ended = f"{format_ns(last.median_ns)} (from {last.start_s:.0f} s, n = {last.n})"
+    yield "  over time", f"{began} → {ended}; last third {_percent(drift.ratio)} against the first{onset}"
+
+
+def _gap_row(summary: Summary) -> Iterator[tuple[str, str]]:
+    effect = summary.after_gap
+    if effect is None:
+        return
+    interval = f"95 % interval {_percent(effect.ci95[0])} to {_percent(effect.ci95[1])}; " if effect.ci95 else ""
+    yield (
+        "  after a pause",
+        f"{_percent(effect.ratio)} against images back to back ({interval}n = {effect.n[0]} and {effect.n[1]})",
     )
 
 
@@ -168,7 +198,7 @@ def _cold_rows(summary: Summary) -> Iterator[tuple[str, str]]:
 
 def _memory(summary: Summary) -> str:
     if summary.peak_memory_bytes is None:
-        return "unknown: no process lived to its end"
+        return withheld(summary, "implausible") or "unknown: no process lived to its end"
     peak, idle = format_bytes(summary.peak_memory_bytes), format_bytes(summary.idle_memory_bytes)
     of = f"largest of {summary.cold.n} processes" if summary.cold.n > 1 else "one process"
     return f"{peak} ({of}), beside {idle} of the idle runner; {summary.memory_definition}"

@@ -5,15 +5,20 @@ from __future__ import annotations
 import os
 import resource
 import sys
+import threading
+import time
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import psutil
 
 from profiler.clock import Clock
 from profiler.quantities import KIB
 from profiler.records.event import EnvironmentSample, MemoryReading, MemorySample
+from profiler.runner.clock_limits import frequency_limit_khz, throttle_count
 
 _STATUS = Path("/proc/self/status")
+_LEAST_WINDOW_S = 0.1
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -76,28 +81,82 @@ def _reading_from_rusage() -> MemoryReading:
     )
 
 
+class WorkShares(NamedTuple):
+    """Work since the last reading: the load in percent of all usable cores, own and others' in percent of one."""
+
+    load_percent: float | None
+    own_percent: float | None
+    others_percent: float | None
+
+
+class WorkGauge:
+    """Tells this process's work from everybody else's on the cores that it may use; several threads may read."""
+
+    def __init__(self) -> None:
+        self._process = psutil.Process()
+        self._cores = usable_cores()
+        self._last = self._look()
+        self._lock = threading.Lock()
+
+    def read(self) -> WorkShares:
+        """Return the shares since the last reading; None where that was a moment ago, since the system counts ticks."""
+        with self._lock:
+            now, last = self._look(), self._last
+            if now[0] - last[0] < _LEAST_WINDOW_S:
+                return WorkShares(None, None, None)
+            self._last = now
+        wall, busy, own = (after - before for after, before in zip(now, last, strict=True))
+        busy = max(busy, own)
+        return WorkShares(100 * busy / wall / len(self._cores), 100 * own / wall, 100 * (busy - own) / wall)
+
+    def others_percent(self) -> float | None:
+        """Return others' work alone."""
+        return self.read().others_percent
+
+    def _look(self) -> tuple[float, float, float]:
+        """Return seconds: of the clock, of work on these cores by anyone, and of this process's own work."""
+        own = self._process.cpu_times()
+        every = psutil.cpu_times(percpu=True)
+        busy = sum(_busy_s(every[core]) for core in self._cores if core < len(every))
+        return time.monotonic(), busy, own.user + own.system
+
+
+def usable_cores() -> list[int]:
+    """Return the numbers of the cores that this process may use; `taskset` and containers allow fewer than all."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def _busy_s(times: Any) -> float:
+    """Sum a core's seconds that were not idle; a guest's are counted in its host's already (proc(5))."""
+    idle = ("idle", "iowait", "guest", "guest_nice")
+    return float(sum(seconds for name, seconds in times._asdict().items() if name not in idle))
+
+
 class EnvironmentGauge:
     """Reads temperature, battery, processor frequency and load; remembers why a reading is missing."""
 
     def __init__(self, clock: Clock) -> None:
         self._now = clock.boot_ns
-        self._process = psutil.Process()
+        self._work = WorkGauge()
         self.missing: dict[str, str] = {}
-        # The first call of either only sets the point from which the next one counts.
-        psutil.cpu_percent(None)
-        self._process.cpu_percent(None)
 
     def sample(self) -> EnvironmentSample:
         """Read every slow gauge once."""
         percent, external = self.battery()
+        work = self._work.read()
         return EnvironmentSample(
             device_boot_ns=self._now(),
             temperature_millicelsius=self.temperature_millicelsius(),
             battery_percent=percent,
             external_power=external,
             cpu_frequency_khz=self._cpu_frequency_khz(),
-            cpu_load_percent=psutil.cpu_percent(None),
-            own_cpu_percent=self._process.cpu_percent(None),
+            cpu_load_percent=work.load_percent,
+            own_cpu_percent=work.own_percent,
+            other_cpu_percent=work.others_percent,
+            cpu_frequency_limit_khz=frequency_limit_khz(),
+            throttle_count=throttle_count(),
         )
 
     def temperature_millicelsius(self) -> int | None:

@@ -30,6 +30,12 @@ class Sampler(Generic[S]):
         """Sample no more until resumed."""
         self._running.clear()
 
+    def look(self) -> None:
+        """Read once now, on the caller's thread: where something begins or ends."""
+        sample = self._read()
+        if sample is not None:
+            self._samples.append(sample)
+
     def take(self) -> tuple[S, ...]:
         """Hand over what has gathered."""
         taken = tuple(self._samples)

@@ -37,6 +37,10 @@ class Tracer:
         self._memory_sampler.pause()
         self._environment_sampler.pause()
 
+    def look(self) -> None:
+        """Read the slow gauges once now, so that a short phase has readings of its own."""
+        self._environment_sampler.look()
+
     def flush(self) -> None:
         """Write what has gathered; never called inside a timed window."""
         memory, environment = self._memory_sampler.take(), self._environment_sampler.take()

@@ -5,31 +5,30 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from safetensors.numpy import load_file
 
 from profiler.bundle_files import MANIFEST, load_manifest, sha256_of, sync_file
-from profiler.clock import Clock, Deadline
+from profiler.clock import Clock
 from profiler.errors import ProfilerError
 from profiler.journal import Journal
 from profiler.plan_rules import check_plan
-from profiler.records.event import Artifact, Begin, Idle, IterationDone, LoadDone, Outcome, Phase, Stop
-from profiler.records.job import READY_TIMEOUT_S, Job
+from profiler.quantities import NS_PER_MS
+from profiler.records.event import Artifact, Begin, Canary, Idle, IterationDone, LoadDone, Outcome, Phase, Stop, Waiting
+from profiler.records.job import Job
+from profiler.runner import canary
 from profiler.runner.engines.engine import Engine, EngineFailure
-from profiler.runner.gauges import MemoryGauge
+from profiler.runner.gauges import MemoryGauge, WorkGauge, usable_cores
 from profiler.runner.interpreter import BrokenImage, Cancelled, Image, Interpreter, Iteration, Watcher, file_constants
+from profiler.runner.readiness import Readiness
+from profiler.runner.repetitions import NotReady, Repetitions
 from profiler.runner.tracer import Tracer
 
 _DISTINCT_IMAGES = 8
-_READY_MARGIN_MILLICELSIUS = 3000
-
-
-class NotReady(Exception):
-    """The readiness gate did not open before its deadline."""
 
 
 class JobWatcher(Watcher):
@@ -65,7 +64,15 @@ class Work:
     """A job under way in this process."""
 
     def __init__(
-        self, job: Job, folder: Path, journal: Journal, engine: Engine, clock: Clock, cancelled: threading.Event
+        self,
+        job: Job,
+        folder: Path,
+        journal: Journal,
+        engine: Engine,
+        clock: Clock,
+        cancelled: threading.Event,
+        *,
+        other_cpu_percent: Callable[[], float | None] | None = None,
     ) -> None:
         self._job = job
         self._folder = folder
@@ -75,6 +82,10 @@ class Work:
         self._cancelled = cancelled
         self._tracer = Tracer(journal, job.sampling, clock)
         self._watcher = JobWatcher(journal, self._tracer.memory, cancelled)
+        self._canary = canary.Canary(clock)
+        self._cool_canary_ns = 0
+        self._last_canary_ns: int | None = None
+        self._others = other_cpu_percent or WorkGauge().others_percent
         self._last_end_ns: int | None = None
         self._images_kept: set[str] = set()
         self._size = (0, 0)
@@ -119,6 +130,7 @@ class Work:
 
     def _do(self) -> None:
         self._journal.append(Idle, memory=self._tracer.memory.read())
+        self._cool_canary_ns = self._run_canary("cool", canary.COOL_ROUNDS)
         inputs = self._inputs()
         interpreter = self._interpreter()
         self._tracer.resume()
@@ -126,8 +138,11 @@ class Work:
         self._iterate(interpreter, inputs, "cold", 0)
         for number in range(self._job.warmups):
             self._iterate(interpreter, inputs, "warmup", number)
+        self._tracer.look()
         for number in self._repetitions():
             self._iterate(interpreter, inputs, "timed", number)
+        self._tracer.look()
+        self._run_canary("between", canary.BETWEEN_ROUNDS)
         for number in range(2 * self._job.observer_pairs):
             self._iterate(interpreter, inputs, "observer", number, traced=_traced_in_pair(number))
 
@@ -149,35 +164,35 @@ class Work:
             self._job.plan, bundle.components, bundle_folder, self._engine, watcher=self._watcher, clock=self._clock
         )
 
-    def _repetitions(self) -> Iterator[int]:
-        measurement = self._job.measurement
-        if measurement.kind == "sustained":
-            deadline = Deadline((measurement.minutes or 0) * 60, self._clock)
-            number = 0
-            while not deadline.passed():
-                yield number
-                number += 1
-            return
-        ready_millicelsius = self._tracer.environment.temperature_millicelsius()
-        for number in range(self._job.repeats):
-            if measurement.kind == "spaced":
-                self._wait_until_ready(measurement.gap_s or 0, ready_millicelsius)
-            yield number
+    def _repetitions(self) -> Repetitions:
+        job = self._job
+        return Repetitions(
+            job.measurement,
+            job.repeats,
+            self._clock,
+            self._readiness(),
+            check=self._watcher.check,
+            waiting=lambda reason: self._journal.append(Waiting, reason=reason),
+        )
 
-    def _wait_until_ready(self, gap_s: float, start_millicelsius: int | None) -> None:
-        """Wait for the gap, and for the machine to be about as cool as it was at the start."""
-        gap, limit = Deadline(gap_s, self._clock), Deadline(READY_TIMEOUT_S, self._clock)
-        while not gap.passed() or self._too_hot(start_millicelsius):
-            self._watcher.check()
-            if gap.passed() and limit.passed():
-                raise NotReady(f"not_ready: still hotter than at the start after {READY_TIMEOUT_S:.0f} s")
-            self._clock.sleep(min(0.05, max(gap.left_s(), 0.01)))
+    def _readiness(self) -> Readiness:
+        return Readiness(
+            self._tracer.environment.temperature_millicelsius,
+            self._others,
+            lambda: self._canary.run(canary.BETWEEN_ROUNDS),
+            cool_canary_ns=self._cool_canary_ns,
+            cores=len(usable_cores()),
+        )
 
-    def _too_hot(self, start_millicelsius: int | None) -> bool:
-        if start_millicelsius is None:
-            return False
-        now = self._tracer.environment.temperature_millicelsius()
-        return now is not None and now > start_millicelsius + _READY_MARGIN_MILLICELSIUS
+    def _run_canary(self, when: Literal["cool", "between"], rounds: int) -> int:
+        duration_ns = self._canary.run(rounds)
+        self._last_canary_ns = self._clock.boot_ns()
+        self._journal.append(Canary, when=when, duration_ns=duration_ns)
+        return duration_ns
+
+    def _canary_is_due(self) -> bool:
+        interval_ns = self._job.sampling.canary_interval_ms * NS_PER_MS
+        return self._last_canary_ns is None or self._clock.boot_ns() - self._last_canary_ns >= interval_ns
 
     def _iterate(
         self, interpreter: Interpreter, inputs: dict[str, Any], phase: Phase, number: int, *, traced: bool = True
@@ -188,6 +203,8 @@ class Work:
         digest = hashlib.sha256(iteration.image.pixels.data).hexdigest()
         self._record(iteration, phase, number, traced, digest)
         self._keep(iteration.image, phase, number, digest)
+        if phase != "observer" and self._canary_is_due():  # pairs differ in their samplers alone
+            self._run_canary("between", canary.BETWEEN_ROUNDS)
         self._tracer.flush()
         self._journal.sync()
 

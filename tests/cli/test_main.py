@@ -12,7 +12,20 @@ from profiler.cli import main
 from tests.cli.conftest import COMMAND, LEAST, Measured, Profile
 from tests.small_bundle import build_small_bundle
 
-HEAVY = ("numpy", "onnxruntime", "scipy", "pandas", "PIL", "torch", "psutil", "safetensors", "tokenizers")
+HEAVY = (
+    "matplotlib",
+    "jinja2",
+    "pyarrow",
+    "numpy",
+    "onnxruntime",
+    "scipy",
+    "pandas",
+    "PIL",
+    "torch",
+    "psutil",
+    "safetensors",
+    "tokenizers",
+)
 _TELL_MODULES = """
 import sys
 from profiler.cli import main
@@ -71,7 +84,9 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"ondevice-profiler {__version__}\n"
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["show", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["show", "--help"], ["report", "--help"], ["runs", "--help"]]
+)
 def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
     command = [COMMAND[0], "-c", _TELL_MODULES, *arguments]
     ended = subprocess.run(command, capture_output=True, text=True, check=True)

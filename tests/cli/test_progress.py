@@ -27,8 +27,8 @@ def told(order: Order, *, terminal: bool) -> str:
 
 def test_without_a_terminal_each_phase_is_a_line(small_bundle: Path) -> None:
     lines = told(make_order(small_bundle), terminal=False).splitlines()
-    phases = [f"{phase}, process 1 of 1" for phase in ("load", "cold", "timed")]
-    assert lines == ["launch", *phases, "finishing", "collect"]
+    load, cold, timed = (f"{phase}, process 1 of 1" for phase in ("load", "cold", "timed"))
+    assert lines == ["launch", load, cold, "waiting: a pause of 2 s", timed, "finishing", "collect"]
 
 
 def test_on_a_terminal_a_bar_counts_the_images(small_bundle: Path) -> None:

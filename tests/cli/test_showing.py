@@ -9,19 +9,21 @@ from profiler import codec
 from profiler.cli import main
 from profiler.clock import FakeClock
 from profiler.quantities import NS_PER_S
+from profiler.records.job import Measurement
 from profiler.records.run import Run
 from profiler.store import RUN_FILE, SESSION_FILE, Store
 from tests.cli.conftest import Measured
 from tests.messages_for_tests import make_journal
-from tests.runs_for_tests import make_run, make_settings
+from tests.runs_for_tests import make_run, make_samples, make_settings
 from tests.sessions_for_tests import add_process, make_launch, make_session, without_images
 
 GOOD = without_images(make_journal())
 
 
 def add_run(store: Store, day: int, **fields: object) -> Run:
-    session = store.new_session(FakeClock(wall_ns=(1_700_000_000 + day * 86_400) * NS_PER_S))
-    run = make_run(run_id=session.run_id, **fields)
+    wall_ns = (1_700_000_000 + day * 86_400) * NS_PER_S
+    session = store.new_session(FakeClock(wall_ns=wall_ns))
+    run = make_run(run_id=session.run_id, started_wall_ns=wall_ns, **fields)
     with store.building_run(session) as building:
         (building / RUN_FILE).write_bytes(codec.encode_pretty(run))
     store.close(session)
@@ -137,3 +139,89 @@ def test_a_policy_may_be_a_file(store: Store, tmp_path: Path, capsys: pytest.Cap
     tier = json.loads(capsys.readouterr().out)["tier"]
     assert (tier["policy"], tier["tier"]) == ("mine", "D1")
     assert main(["show", "last", "--store", str(store.root), "--policy", str(tmp_path / "none.toml")]) == 2
+
+
+# Filters and order.
+
+
+@pytest.fixture
+def mixed(store: Store) -> Store:
+    """Four runs: of two models, two tasks, two tiers, on four days."""
+    add_run(store, 0, model="a", iterations=make_samples((300_000_000,) * 6))
+    add_run(store, 1, model="b", iterations=make_samples((200_000_000,) * 6), task="edit")
+    add_run(store, 2, model="a", iterations=())
+    add_run(
+        store,
+        3,
+        model="b",
+        iterations=make_samples((100_000_000,) * 6),
+        measurement=Measurement(kind="spaced", gap_s=2),
+    )
+    return store
+
+
+def days(printed: str) -> list[int]:
+    """Return the days on which the runs printed were made, as `add_run` counts them."""
+    starts = [json.loads(line)["run_id"][:8] for line in printed.splitlines()]
+    return [int(start) - 20231114 for start in starts]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ([], [0, 1, 2, 3]),
+        (["--model", "a"], [0, 2]),
+        (["--model", "a", "--model", "b", "--task", "edit"], [1]),
+        (["--tier", "unknown"], [2]),
+        (["--protocol", "spaced"], [3]),
+        (["--outcome", "failed"], []),
+        (["--device", "local", "--since", "2023-11-16"], [2, 3]),
+        (["--until", "2023-11-15"], [0, 1]),
+        (["--since", "2023-11-15T00:00", "--until", "2023-11-16T12:00"], [1]),
+        (["--sort", "latency"], [3, 1, 0, 2]),
+        (["--sort", "latency", "--reverse"], [0, 1, 3, 2]),
+        (["--sort", "model", "--limit", "2"], [0, 2]),
+        (["--reverse", "--limit", "1"], [3]),
+    ],
+)
+def test_runs_are_filtered_and_sorted(
+    mixed: Store, capsys: pytest.CaptureFixture[str], arguments: list[str], found: list[int]
+) -> None:
+    assert main(["runs", "--json", "--store", str(mixed.root), *arguments]) == 0
+    assert days(capsys.readouterr().out) == found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--model", "nan"], "Did you mean nano"),
+        (["--device", "locla"], "Did you mean local"),
+        (["--task", "paint"], "--task"),
+        (["--tier", "D5"], "--tier"),
+        (["--outcome", "lost"], "--outcome"),
+        (["--protocol", "slow"], "--protocol"),
+        (["--since", "yesterday"], "--since"),
+        (["--sort", "beauty"], "--sort"),
+        (["--limit", "0"], "--limit"),
+    ],
+)
+def test_a_filter_that_nothing_can_meet_is_the_users_to_fix(
+    mixed: Store, capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert main(["runs", "--store", str(mixed.root), *arguments]) == 2
+    printed = capsys.readouterr()
+    assert words in printed.err
+    assert printed.out == ""
+
+
+def test_what_was_left_out_is_counted_beside_the_list(mixed: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", "--store", str(mixed.root), "--model", "b", "--limit", "1"]) == 0
+    printed = capsys.readouterr()
+    assert "2 of 4 runs left out by the filters" in printed.err
+    assert "1 more not listed: --limit 1" in printed.err
+    assert len(printed.out.splitlines()) == 2
+
+
+def test_a_model_of_the_registry_may_have_no_runs_yet(mixed: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["runs", "--store", str(mixed.root), "--model", "nano"]) == 0
+    assert "4 of 4 runs left out by the filters" in capsys.readouterr().err

@@ -8,12 +8,13 @@ from msgspec.structs import replace
 
 from profiler import codec
 from profiler.catalog import policy
+from profiler.quantities import NS_PER_S
 from profiler.records import device, job
 from profiler.records.event import StageTime
 from profiler.records.run import ImageFile, Run
 from profiler.records.summary import Summary
 from profiler.report.summary import protocol_text, stage_medians, summarise
-from tests.records_for_tests import LATENCIES_NS, SHA_IMAGE, make_memory
+from tests.records_for_tests import BOOT_NS, LATENCIES_NS, SHA_IMAGE, make_memory
 from tests.runs_for_tests import make_conditions, make_process, make_run, make_sample, make_samples
 
 FOLDER = Path("/store/runs/day/run")
@@ -46,7 +47,8 @@ def test_a_summary_reads_back_from_its_json() -> None:
 
 
 def test_only_timed_images_count_for_the_latency() -> None:
-    others = tuple(make_sample(phase=phase, duration_ns=10**12) for phase in ("cold", "warmup", "observer"))
+    phases = enumerate(("cold", "warmup", "observer"), start=1)
+    others = tuple(make_sample(phase=phase, process=process, duration_ns=10**12) for process, phase in phases)
     summary = summary_of(iterations=(*others, *make_samples()))
     assert summary.latency_ns is not None
     assert summary.latency_ns.samples == LATENCIES_NS
@@ -115,7 +117,14 @@ def test_stages_are_medians_in_the_order_of_the_image() -> None:
 def test_the_observer_effect_pairs_neighbours_whichever_is_first() -> None:
     times = ((True, 110), (False, 100), (False, 100), (True, 110))
     observer = tuple(
-        make_sample(phase="observer", iteration=number, traced=traced, duration_ns=ns)
+        make_sample(
+            phase="observer",
+            iteration=number,
+            start_boot_ns=BOOT_NS + 60 * NS_PER_S + 200 * number,
+            traced=traced,
+            duration_ns=ns,
+            stages=(),
+        )
         for number, (traced, ns) in enumerate(times)
     )
     effect = summary_of(iterations=(*make_samples(), *observer)).observer_effect

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import time
 
 import pytest
 
 from profiler.clock import FakeClock, RealClock
 from profiler.quantities import KIB
-from profiler.runner.gauges import EnvironmentGauge, MemoryGauge, reading_from_status
+from profiler.runner.gauges import EnvironmentGauge, MemoryGauge, WorkGauge, reading_from_status, usable_cores
 
 STATUS = """Name:\tpython
 Umask:\t0022
@@ -93,3 +96,37 @@ def test_each_reading_of_the_environment_is_there_or_has_a_reason() -> None:
     assert sample.device_boot_ns == 5
     for field in ("temperature_millicelsius", "battery_percent", "cpu_frequency_khz"):
         assert (getattr(sample, field) is None) == (field in gauge.missing)
+
+
+def _work(seconds: float) -> None:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def test_own_work_is_told_from_everybody_elses() -> None:
+    gauge = WorkGauge()
+    _work(0.5)
+    shares = gauge.read()
+    assert shares.own_percent is not None
+    assert shares.own_percent > 10  # however busy the machine is
+    assert shares.load_percent is not None
+    assert shares.others_percent is not None
+    in_cores = shares.load_percent * len(usable_cores())
+    assert in_cores == pytest.approx(shares.own_percent + shares.others_percent)
+
+
+def test_other_peoples_work_is_seen() -> None:
+    gauge = WorkGauge()
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+        time.sleep(1.0)
+        others = gauge.others_percent()
+        other.kill()
+    assert others is not None
+    assert others > 20  # it has to share with whatever else runs here
+
+
+def test_a_reading_right_after_the_last_one_is_missing_and_not_zero() -> None:
+    gauge = WorkGauge()
+    assert gauge.read() == (None, None, None)
+    assert gauge.others_percent() is None

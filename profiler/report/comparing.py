@@ -1,0 +1,134 @@
+"""Several runs side by side, as rows of words: what was measured, and where they are not like for like."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from profiler.quantities import format_bytes, format_ns
+from profiler.records.summary import LatencySummary, Summary
+from profiler.report.entry import Entry
+from profiler.report.facts import failure
+from profiler.report.terminal import tier_line
+
+
+class Compared(NamedTuple):
+    """One line of a comparison: its name, a cell a run, and whether what should be alike differs."""
+
+    name: str
+    cells: tuple[str, ...]
+    differs: bool
+
+
+def comparison(entries: Sequence[Entry]) -> tuple[list[Compared], list[Compared]]:
+    """Return what was measured, and under which conditions; runs are columns."""
+    results = [Compared(name, tuple(read(entry) for entry in entries), False) for name, read in _RESULTS]
+    alike = [(name, tuple(read(entry) for entry in entries)) for name, read in _ALIKE]
+    return results, [Compared(name, cells, len(set(cells)) > 1) for name, cells in alike]
+
+
+def lead(entries: Sequence[Entry], names: Sequence[str]) -> str:
+    """Say in a sentence how several runs ended, and which was fastest and which took the least memory."""
+    tiers = Counter(entry.summary.tier.tier for entry in entries)
+    said = [
+        ", ".join(
+            f"{number} of {len(entries)} reach {tier}" if tier.startswith("D") else f"{number} {_NO_TIER[tier]}"
+            for tier, number in tiers.most_common()
+        )
+    ]
+    timed = [
+        (entry.summary.latency_ns, name) for entry, name in zip(entries, names, strict=True) if entry.summary.latency_ns
+    ]
+    held = [
+        (entry.summary.peak_memory_bytes, name)
+        for entry, name in zip(entries, names, strict=True)
+        if entry.summary.peak_memory_bytes
+    ]
+    if len(timed) > 1:
+        fastest, name = min(timed, key=lambda pair: pair[0].median)
+        said.append(f"Lowest median latency: {format_ns(fastest.median)} ({name}, n = {fastest.n})")
+    if len(held) > 1:
+        least, name = min(held)
+        said.append(f"lowest peak memory: {format_bytes(least)} ({name})")
+    differing = [line.name for line in comparison(entries)[1] if line.differs]
+    said[1:] = ["; ".join(said[1:])] if said[1:] else []
+    said.append(
+        f"They differ in {', '.join(differing)}: not like for like"
+        if differing
+        else "They agree in all conditions that are listed"
+    )
+    return ". ".join(said) + "."
+
+
+_NO_TIER = {"none": "with no tier", "unknown": "of unknown tier"}
+
+
+def _of_latency(read: Callable[[LatencySummary], str]) -> Callable[[Entry], str]:
+    return lambda entry: read(entry.summary.latency_ns) if entry.summary.latency_ns else "not measured"
+
+
+def _quartiles(latency: LatencySummary) -> str:
+    return "one sample" if latency.p25 is None else f"{format_ns(latency.p25)} to {format_ns(latency.p75)}"
+
+
+def _bounds(latency: LatencySummary) -> str:
+    return (
+        f"none ({latency.ci_method})"
+        if latency.ci95 is None
+        else f"{format_ns(latency.ci95[0])} to {format_ns(latency.ci95[1])}"
+    )
+
+
+def _hottest(entry: Entry) -> str:
+    highest = entry.summary.thermal.max_millicelsius
+    return "unknown" if highest is None else f"{highest / 1000:.1f} °C"
+
+
+def _why(summary: Summary) -> str:
+    """Return the answer without what the tier's own line says already."""
+    said = tier_line(summary).removesuffix(".")
+    return said.rpartition("which is no phone, ")[2].removeprefix(f"Tier {summary.tier.tier}").lstrip(":, ") or said
+
+
+def _cold(entry: Entry, median_ns: float | None) -> str:
+    return "no process got as far" if median_ns is None else f"{format_ns(median_ns)} (n = {entry.summary.cold.n})"
+
+
+_Reader = Callable[[Entry], str]
+_RESULTS: tuple[tuple[str, _Reader], ...] = (
+    ("id", lambda entry: entry.run.run_id),
+    ("tier", lambda entry: entry.summary.tier.tier),
+    ("why", lambda entry: _why(entry.summary)),
+    ("outcome", lambda entry: failure(entry.summary) or "completed"),
+    ("latency, median", _of_latency(lambda latency: f"{format_ns(latency.median)} (n = {latency.n})")),
+    ("latency, p25 to p75", _of_latency(_quartiles)),
+    ("latency, 95 % interval", _of_latency(_bounds)),
+    ("load, median", lambda entry: _cold(entry, entry.summary.cold.load_ns)),
+    ("first image, median", lambda entry: _cold(entry, entry.summary.cold.first_image_ns)),
+    ("peak memory", lambda entry: format_bytes(entry.summary.peak_memory_bytes)),
+    ("size for the task", lambda entry: format_bytes(entry.summary.bundle.size_bytes)),
+    ("temperature, largest", _hottest),
+    ("doubts", lambda entry: ", ".join(doubt.kind.replace("_", " ") for doubt in entry.summary.doubts) or "none"),
+)
+_ALIKE: tuple[tuple[str, _Reader], ...] = (
+    (
+        "device",
+        lambda entry: f"{entry.run.unit.profile}: {entry.run.unit.processor or entry.run.unit.model or 'unknown'}",
+    ),
+    ("system", lambda entry: f"{entry.run.unit.operating_system}, {entry.run.unit.os_build}"),
+    ("protocol", lambda entry: entry.summary.protocol),
+    ("model", lambda entry: entry.run.model),
+    ("bundle", lambda entry: entry.run.bundle.sha256[:12]),
+    ("task", lambda entry: entry.run.task),
+    ("steps", lambda entry: str(entry.run.settings.steps)),
+    ("image", lambda entry: f"{entry.run.settings.width}×{entry.run.settings.height}"),
+    ("precision", lambda entry: entry.run.recipe.precision),
+    ("runtime", lambda entry: entry.run.engine or entry.run.recipe.runtime),
+    (
+        "threads",
+        lambda entry: str(entry.run.settings.threads) if entry.run.settings.threads else "the runtime's choice",
+    ),
+    ("prompt", lambda entry: entry.run.settings.prompt),
+    ("seed", lambda entry: str(entry.run.settings.seed)),
+)

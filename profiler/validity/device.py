@@ -1,0 +1,42 @@
+"""Doubts about what was measured: the kind of device, and the weights."""
+
+from __future__ import annotations
+
+from profiler.records.run import Doubt
+from profiler.validity.evidence import Evidence
+
+
+def not_a_phone(evidence: Evidence) -> Doubt | None:
+    """Doubt a computer's numbers as a phone's."""
+    unit = evidence.run.unit
+    if unit.is_phone:
+        return None
+    return Doubt(
+        kind="not_a_phone",
+        detail=f"Measured on {unit.model or unit.profile} ({unit.operating_system}), which is not a phone.",
+        advice="Use these numbers to compare bundles on this machine only; for a tier, measure on the phone.",
+    )
+
+
+def virtual_device(evidence: Evidence) -> Doubt | None:
+    """Doubt what an emulator says of speed and heat."""
+    unit = evidence.run.unit
+    if not unit.virtual:
+        return None
+    return Doubt(
+        kind="virtual_device",
+        detail=f"{unit.model or unit.profile} is an emulator or a virtual device.",
+        advice="Use the run to test the tool chain; measure on a physical device.",
+    )
+
+
+def random_weights(evidence: Evidence) -> Doubt | None:
+    """Doubt the images of weights that nobody trained."""
+    scheme, _, seed = evidence.run.bundle.source.weights_sha256.partition(":")
+    if scheme != "random":
+        return None
+    return Doubt(
+        kind="random_weights",
+        detail=f"The weights are random (seed {seed}): the images mean nothing.",
+        advice="Latency, memory and size stand for this architecture; for images and scores, export trained weights.",
+    )

@@ -1,0 +1,14 @@
+from __future__ import annotations
+
+from tests.records_for_tests import make_source
+from tests.runs_for_tests import make_bundle_use, make_unit
+from tests.validity.evidence_for_tests import only_doubt, sound_run
+
+
+def test_a_computer_is_named() -> None:
+    assert "Test Machine (Linux)" in only_doubt(sound_run(unit=make_unit(is_phone=False))).detail
+
+
+def test_random_weights_tell_their_seed() -> None:
+    run = sound_run(bundle=make_bundle_use(source=make_source(weights_sha256="random:7")))
+    assert "seed 7" in only_doubt(run).detail
