@@ -20,7 +20,8 @@ from profiler.clock import Deadline, RealClock
 from profiler.store import Store
 from tests.cli.conftest import LEAST
 from tests.faults.faulty_runner import Fault
-from tests.faults.hosts import check_nothing_left, runners_over, start_profile
+from tests.faults.hosts import check_nothing_left, start_profile
+from tests.victims import runners_over
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
