@@ -12,13 +12,14 @@ from PIL import Image
 
 from profiler import codec
 from profiler.catalog import device_profile
-from profiler.clock import RealClock
+from profiler.clock import FakeClock, RealClock
 from profiler.collecting import LAUNCH_FILE, process_folder
 from profiler.devices.device import Device
 from profiler.devices.local import LocalDevice
 from profiler.errors import DeviceError, InputError, RunnerLost
 from profiler.inputs import Wishes
 from profiler.journal import read_journal
+from profiler.quantities import NS_PER_S
 from profiler.records.device import Unit
 from profiler.records.event import AnyEvent, Begin, IterationDone, Stop
 from profiler.records.run import Launch, Run
@@ -375,6 +376,17 @@ def test_a_runner_that_stops_when_it_is_given_up_on_has_timed_out_all_the_same(
 def test_slow_but_steady_progress_is_no_stall(small_bundle: Path, store: Store) -> None:
     slowly = tuple(each for event in GOOD for each in (None, event))
     assert do(make_order(small_bundle, stall_timeout_s=1.0), FakeDevice(events=slowly), store).outcome == "completed"
+
+
+def test_a_clock_that_is_set_changes_not_how_long_a_run_took(small_bundle: Path, store: Store) -> None:
+    clock = FakeClock()
+
+    def set_back(state: Progress) -> None:
+        clock.advance(NS_PER_S)
+        clock.set_wall(clock.wall_ns() - 86_400 * NS_PER_S)
+
+    run = measure(make_order(small_bundle), FakeDevice(), store, clock, set_back)
+    assert run.ended_wall_ns - run.started_wall_ns == clock.boot_ns() >= 10 * NS_PER_S
 
 
 def test_a_bug_in_a_run_loses_nothing_that_was_measured(small_bundle: Path, store: Store) -> None:
