@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -313,6 +314,23 @@ def test_a_second_ctrl_c_leaves_the_session_for_the_next_command(small_bundle: P
     (run,) = collect_abandoned(store, lambda name: FakeDevice(), RealClock())
     assert isinstance(run, Run)
     assert [sample.phase for sample in run.iterations] == ["cold", "timed"]
+
+
+def test_ctrl_c_while_a_run_is_built_builds_it_anew(small_bundle: Path, store: Store) -> None:
+    class Interrupted(Store):
+        asked = 0
+
+        def building_run(self, session: OpenSession) -> AbstractContextManager[Path]:
+            self.asked += 1
+            if self.asked == 1:
+                raise KeyboardInterrupt
+            return super().building_run(session)
+
+    with pytest.raises(KeyboardInterrupt):
+        do(make_order(small_bundle), FakeDevice(), Interrupted(store.root))
+    (run_id,) = store.run_ids()
+    assert store.load(run_id).outcome == "completed"
+    assert open_sessions(store) == []
 
 
 def test_ctrl_c_while_a_whole_session_is_closed_leaves_its_run(small_bundle: Path, store: Store) -> None:

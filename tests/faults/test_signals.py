@@ -68,7 +68,7 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
     return process.returncode, out.decode(), said.decode()
 
 
-PAUSE = 1.5
+PAUSE = 0.8
 # phase → fault that makes it last, what shows that it has begun, options, stage, images
 PHASES: dict[str, tuple[Fault, str, tuple[str, ...], str | None, int]] = {
     "launch": (Fault("late", amount=PAUSE), "launch-0.json", (), "launch", 0),
