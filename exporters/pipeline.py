@@ -10,9 +10,9 @@ from types import ModuleType
 from exporters import default_inputs, plans, prompts, schedules, sources
 from exporters.families import stable_diffusion
 from exporters.guide_step import guide_step
-from exporters.onnx_export import export_part
 from exporters.parts import Model, Part
 from exporters.progress import Progress, Stages, silent
+from exporters.runtimes import runtime
 from exporters.tasks import TOKENIZER, Planner
 from exporters.verify import Verifier
 from profiler import codec
@@ -22,10 +22,9 @@ from profiler.records.bundle import Bundle, BundleFile, PromptEncoding
 from profiler.records.recipe import Recipe
 from profiler.records.record import Task
 from profiler.records.spec import ModelSpec, TaskDefaults
-from profiler.runner.engines.onnxruntime_engine import OnnxRuntimeEngine
 
 FAMILIES = {stable_diffusion.NAME: stable_diffusion}
-_TOOLS = ("torch", "diffusers", "transformers", "tokenizers", "onnx", "onnxscript", "onnx_ir", "onnxruntime")
+_TOOLS = ("torch", "diffusers", "transformers", "tokenizers")
 
 
 def export(
@@ -42,7 +41,7 @@ def export(
     loaded or expressed, ModelError for what torch cannot export, BeyondTolerance for what came out different.
     """
     settings = dict(tasks or spec.tasks)
-    family = _family(spec.family)
+    family, target = _family(spec.family), runtime(recipe.runtime)
     stages = Stages(progress)
     with written_whole(destination) as folder:
         stages.begin("load")
@@ -55,7 +54,7 @@ def export(
         parts = [*model.parts.values(), guide_step(table, model.latents, plans.most_branches(model))]
         stages.expect(_stages_left(parts, len(settings)))
 
-        components = {part.name: export_part(part, folder, recipe, stages) for part in parts}
+        components = {part.name: target.export_part(part, folder, recipe, stages) for part in parts}
 
         stages.begin("plans and inputs")
         prompts.write_tokenizer(model.tokenizer, model.prompt_length, folder / TOKENIZER)
@@ -65,7 +64,7 @@ def export(
         )
         planned = {task: planner.plan(task, chosen) for task, chosen in sorted(settings.items())}
 
-        verifier = Verifier(model, components, folder, OnnxRuntimeEngine(), stages)
+        verifier = Verifier(model, components, folder, target.engine(), stages)
         verification = verifier.verify(parts, planned, recipe)
 
         stages.begin("manifest")
@@ -79,7 +78,7 @@ def export(
             prompt_encoding=PromptEncoding(tokenizer=TOKENIZER, length=model.prompt_length),
             verification=verification,
             files=_files(folder),
-            tools={name: importlib.metadata.version(name) for name in _TOOLS},
+            tools={name: importlib.metadata.version(name) for name in (*_TOOLS, *target.tools)},
         )
         (folder / MANIFEST).write_bytes(codec.encode_pretty(bundle))
     stages.finish()

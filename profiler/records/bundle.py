@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from profiler.records.plan import Port
-from profiler.records.recipe import Precision, Recipe
+from profiler.records.recipe import EncoderScheme, Precision, Recipe
 from profiler.records.record import Record, SchemaVersion, Task
 from profiler.records.spec import Licence
 
@@ -30,7 +30,7 @@ class Component(Record):
     functions: dict[str, Function]
     files: tuple[str, ...]
     parameters: int
-    precision: Precision
+    precision: Precision | EncoderScheme
 
 
 class Source(Record):

@@ -6,21 +6,26 @@ from typing import Literal
 
 from profiler.records.record import Record
 
-Runtime = Literal["onnx"]
-Precision = Literal["fp32"]
+Runtime = Literal["onnx", "executorch", "coreml"]
+Precision = Literal["fp32", "fp16"]
+EncoderScheme = Literal["fp32", "fp16", "int8", "nf4"]
+ComputeUnit = Literal["cpu", "cpu_gpu", "all"]
 LoadPolicy = Literal["resident", "sequential"]
 
 
 class Recipe(Record):
     """Everything but the weights that decides what a bundle computes and how it is laid out.
 
-    `relative_tolerance` bounds ‖out − ref‖₂ / ‖ref‖₂ of the float image against the source's fp32 loop,
-    `uint8_max_levels` and `uint8_changed_share` bound what is left of it after rounding.
+    `text_encoder` is its own knob, as its weights are the largest part of what ships; layers whose name matches a
+    pattern in `kept` stay as precise as the rest. `relative_tolerance` bounds ‖out − ref‖₂ / ‖ref‖₂ of the float image
+    against the source's fp32 loop, `uint8_max_levels` and `uint8_changed_share` bound what is left of it after rounding.
     """
 
     runtime: Runtime = "onnx"
     precision: Precision = "fp32"
-    compute_unit: Literal["cpu"] = "cpu"
+    text_encoder: EncoderScheme = "fp32"
+    kept: tuple[str, ...] = ()
+    compute_unit: ComputeUnit = "cpu"
     load_policy: LoadPolicy = "resident"
     guidance_batching: Literal["separate"] = "separate"
     opset: int = 20

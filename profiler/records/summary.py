@@ -83,7 +83,7 @@ class CurvePoint(Record):
 class DriftSummary(Record):
     """How latency changed while images were made: the median of the last third over that of the first.
 
-    `p_value` is of the trend test; `onset_s` is where the series changes most, null where there is no change.
+    `p_value` is of the trend test, two-sided; `onset_s` is where the series changes most, null where it does not.
     """
 
     ratio: float

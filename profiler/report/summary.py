@@ -176,7 +176,7 @@ def _drift(run: Run) -> DriftSummary | None:
     starts_s = effects.start_seconds(run)
     return DriftSummary(
         ratio=trend.ratio,
-        p_value=min(trend.p_slower, trend.p_faster),
+        p_value=min(1.0, 2 * min(trend.p_slower, trend.p_faster)),
         onset_s=None if trend.change_at is None else starts_s[trend.change_at],
         curve=stats.curve(starts_s, [sample.duration_ns for sample in timed(run)]),
     )

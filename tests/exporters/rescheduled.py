@@ -10,10 +10,10 @@ import msgspec
 
 from exporters.families import stable_diffusion
 from exporters.guide_step import guide_step
-from exporters.onnx_export import export_part
 from exporters.parts import Model, Part
 from exporters.plans import branches_of
 from exporters.progress import Stages
+from exporters.runtimes.onnx import export_part
 from exporters.schedules import tabulate
 from exporters.tasks import PlannedTask, Planner
 from exporters.verify import Verifier

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from exporters.families import stable_diffusion
-from exporters.onnx_export import export_part
 from exporters.parts import Graph, Part, Reference
 from exporters.progress import Stages
+from exporters.runtimes.onnx import export_part
 from exporters.verify import Verifier, check_tolerance, difference, image_difference
 from profiler.errors import BeyondTolerance, ModelError
 from profiler.records.bundle import Component, Difference, ImageDifference

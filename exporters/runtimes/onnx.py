@@ -12,11 +12,13 @@ import torch
 from exporters.parts import Graph, Part
 from exporters.progress import Stages
 from exporters.quiet import quiet
+from exporters.runtimes import Runtime
 from profiler.errors import InternalError, ModelError
 from profiler.records.bundle import Component, Function
 from profiler.records.plan import Port
 from profiler.records.recipe import Recipe
 from profiler.records.record import DType
+from profiler.runner.engines.onnxruntime_engine import OnnxRuntimeEngine
 
 FOLDER = "components"
 # Protobuf ends at 2 GB; long before, parsing a file whole costs memory that mapping its weights does not.
@@ -101,3 +103,8 @@ def _port(value: Any) -> Port:
             f"graph boundary {value.name} is {value.dtype} {shape}; only static float32 and int32 may be"
         )
     return Port(name=value.name, dtype=dtype, shape=tuple(int(size) for size in shape))
+
+
+RUNTIME = Runtime(
+    export_part=export_part, engine=OnnxRuntimeEngine, tools=("onnx", "onnxscript", "onnx_ir", "onnxruntime")
+)

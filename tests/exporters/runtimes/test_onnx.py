@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor, nn
 
-from exporters.onnx_export import export_part, file_name, write_model
 from exporters.parts import Graph, Part
 from exporters.progress import Stages
+from exporters.runtimes.onnx import export_part, file_name, write_model
 from profiler.errors import InternalError, ModelError
 from tests.exporters.small_pipelines import small_recipe
 
@@ -26,8 +26,8 @@ ROOT = Path(__file__).parents[2]
 EXPORT_TO = """
 import sys, torch
 from pathlib import Path
-from tests.exporters.test_onnx_export import two_layers
-from exporters.onnx_export import export_part
+from tests.exporters.runtimes.test_onnx import two_layers
+from exporters.runtimes.onnx import export_part
 from exporters.progress import Stages
 from tests.exporters.small_pipelines import small_recipe
 export_part(two_layers(), Path(sys.argv[1]), small_recipe(), Stages())

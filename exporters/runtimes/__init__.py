@@ -1,0 +1,38 @@
+"""The formats that a bundle can be written in, one module each, found by their recipe's name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple
+
+from exporters.parts import Part
+from exporters.progress import Stages
+from profiler.errors import UnknownName
+from profiler.records.bundle import Component
+from profiler.records.recipe import Recipe
+from profiler.runner.engines.engine import Engine
+
+# Recipe's runtime → module here; imported when asked for, since each brings a toolchain.
+_MODULES = {"onnx": "exporters.runtimes.onnx"}
+
+
+class Runtime(NamedTuple):
+    """One format.
+
+    `export_part` writes a part below a folder and raises ModelError where it cannot; `engine` makes what its files are
+    verified with; `tools` are the packages whose versions go into the manifest.
+    """
+
+    export_part: Callable[[Part, Path, Recipe, Stages], Component]
+    engine: Callable[[], Engine]
+    tools: tuple[str, ...]
+
+
+def runtime(name: str) -> Runtime:
+    """Return a format by its recipe's name. Raises UnknownName, or MissingExtra without its toolchain."""
+    if name not in _MODULES:
+        raise UnknownName("runtime", name, _MODULES)
+    found: Runtime = import_module(_MODULES[name]).RUNTIME
+    return found
