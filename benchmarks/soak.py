@@ -120,7 +120,7 @@ def soak(sessions: int, seed: int) -> Report:
     """Run so many sessions, hit nearly all of them, and hold the store against what was seen from outside."""
     before, start, chance = load_now(), time.monotonic(), random.Random(seed)
     with tempfile.TemporaryDirectory() as folder:
-        bundle = build_small_bundle(Path(folder, "bundle"), slow=1)
+        bundle = build_small_bundle(Path(folder, "bundle"), slow=8)  # half of the time goes into images
         store = Store(Path(folder, "store"))
         watch, exits, bugs, done = Watch(store.root), Counter[tuple[str, str]](), 0, 0
         while done < sessions:
