@@ -59,6 +59,10 @@ class FakeClock:
         """Move on by that much at once."""
         self.advance(round(seconds * NS_PER_S))
 
+    def set_wall(self, wall_ns: int) -> None:
+        """Set the time of day, as a time server or a user does; the other clock goes on."""
+        self._wall_ns = wall_ns
+
     def advance(self, duration_ns: int) -> None:
         """Move both clocks on."""
         self._boot_ns += duration_ns

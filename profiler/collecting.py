@@ -108,7 +108,7 @@ def _build(header: Session, folder: Path, building: Path, ended_wall_ns: int, en
     end = _session_ending(records, header.settings.cold_starts, ending)
     run = Run(
         **{name: getattr(header, name) for name in SessionHeader.__struct_fields__},
-        ended_wall_ns=ended_wall_ns,
+        ended_wall_ns=max(ended_wall_ns, header.started_wall_ns),  # somebody may have set the clock back
         runner_version=next((p.launch.runner_version for p in processes if p.launch.runner_version), None),
         engine=next((p.launch.engine for p in processes if p.launch.engine), None),
         outcome=end.outcome,

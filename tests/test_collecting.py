@@ -32,6 +32,13 @@ def collected(store: Store, *processes: Sequence[AnyEvent], ending: Ending | Non
     return collect(store, session, ended_wall_ns=1_750_000_100_000_000_000, ending=ending)
 
 
+def test_a_run_never_ends_before_it_began(store: Store) -> None:
+    session = make_session(store)
+    add_process(session, make_launch(), GOOD)
+    run = collect(store, session, ended_wall_ns=0)
+    assert run.ended_wall_ns == run.started_wall_ns
+
+
 def test_a_session_that_ended_well_is_a_completed_run_and_its_folder_is_gone(store: Store) -> None:
     run = collected(store, GOOD)
     assert (run.outcome, run.reason, run.stage, run.component) == ("completed", None, None, None)

@@ -4,6 +4,7 @@ import errno
 import os
 import signal
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,14 @@ from PIL import Image
 
 from profiler import codec
 from profiler.catalog import device_profile
-from profiler.clock import RealClock
+from profiler.clock import FakeClock, RealClock
 from profiler.collecting import LAUNCH_FILE, process_folder
 from profiler.devices.device import Device
 from profiler.devices.local import LocalDevice
 from profiler.errors import DeviceError, InputError, RunnerLost
 from profiler.inputs import Wishes
 from profiler.journal import read_journal
+from profiler.quantities import NS_PER_S
 from profiler.records.device import Unit
 from profiler.records.event import AnyEvent, Begin, IterationDone, Stop
 from profiler.records.run import Launch, Run
@@ -314,6 +316,23 @@ def test_a_second_ctrl_c_leaves_the_session_for_the_next_command(small_bundle: P
     assert [sample.phase for sample in run.iterations] == ["cold", "timed"]
 
 
+def test_ctrl_c_while_a_run_is_built_builds_it_anew(small_bundle: Path, store: Store) -> None:
+    class Interrupted(Store):
+        asked = 0
+
+        def building_run(self, session: OpenSession) -> AbstractContextManager[Path]:
+            self.asked += 1
+            if self.asked == 1:
+                raise KeyboardInterrupt
+            return super().building_run(session)
+
+    with pytest.raises(KeyboardInterrupt):
+        do(make_order(small_bundle), FakeDevice(), Interrupted(store.root))
+    (run_id,) = store.run_ids()
+    assert store.load(run_id).outcome == "completed"
+    assert open_sessions(store) == []
+
+
 def test_ctrl_c_while_a_whole_session_is_closed_leaves_its_run(small_bundle: Path, store: Store) -> None:
     class Interrupted(Store):
         def close(self, session: OpenSession) -> None:
@@ -375,6 +394,17 @@ def test_a_runner_that_stops_when_it_is_given_up_on_has_timed_out_all_the_same(
 def test_slow_but_steady_progress_is_no_stall(small_bundle: Path, store: Store) -> None:
     slowly = tuple(each for event in GOOD for each in (None, event))
     assert do(make_order(small_bundle, stall_timeout_s=1.0), FakeDevice(events=slowly), store).outcome == "completed"
+
+
+def test_a_clock_that_is_set_changes_not_how_long_a_run_took(small_bundle: Path, store: Store) -> None:
+    clock = FakeClock()
+
+    def set_back(state: Progress) -> None:
+        clock.advance(NS_PER_S)
+        clock.set_wall(clock.wall_ns() - 86_400 * NS_PER_S)
+
+    run = measure(make_order(small_bundle), FakeDevice(), store, clock, set_back)
+    assert run.ended_wall_ns - run.started_wall_ns == clock.boot_ns() >= 10 * NS_PER_S
 
 
 def test_a_bug_in_a_run_loses_nothing_that_was_measured(small_bundle: Path, store: Store) -> None:

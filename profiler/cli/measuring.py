@@ -13,7 +13,7 @@ from profiler import catalog
 from profiler.bundle_files import check_files, check_names, load_manifest, manifest_sha256
 from profiler.cli import places
 from profiler.cli.output import notes, print_json, print_result, print_summary
-from profiler.cli.places import OpenDevice, open_policy, open_store, tidy
+from profiler.cli.places import OpenDevice, open_policy, open_store, tidy, usable
 from profiler.cli.progress import ExportProgress, SessionProgress
 from profiler.clock import RealClock
 from profiler.errors import InputError
@@ -98,7 +98,8 @@ def exit_code(run: Run) -> int:
 
 def _bundle(model: str) -> Path:
     with ExportProgress(notes()) as progress:
-        return bundle_for(model, progress.report)
+        folder = bundle_for(model, progress.report)
+    return usable(folder, "a bundle", "Give it another name.")
 
 
 def _check_threads(threads: int | None) -> None:

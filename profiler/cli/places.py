@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -22,21 +23,25 @@ _METRICS: dict[str, Metric] = {"latency": "latency", "peak-memory": "peak_memory
 def open_store(path: Path | None) -> Store:
     """Return the store at a path, or the user's own."""
     if path is not None:
-        return Store(_usable(path))
+        return Store(usable(path, "a store", "Name another: --store DIR"))
     import platformdirs
 
     return Store(Path(platformdirs.user_data_dir("ondevice-profiler")) / "store")
 
 
-def _usable(path: Path) -> Path:
-    """Return a store's full path. Raises InputError where no folder can have it, or no record could name it."""
+def usable(path: Path, what: str, hint: str) -> Path:
+    """Return a folder's full path. Raises InputError where no folder can have it, or no record could name it."""
     try:
         folder = path.expanduser().absolute()
         str(folder).encode()
         folder.is_dir()
     except (OSError, RuntimeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        raise InputError(f"{str(path)!r} cannot be a store: {reason}", hint="Name another: --store DIR") from error
+        if isinstance(error, UnicodeEncodeError):
+            encoding = sys.getfilesystemencoding()
+            reason = f"its name is no text in the encoding of this locale, {encoding}"
+            hint = hint if encoding == "utf-8" else "Set PYTHONUTF8=1 or a UTF-8 locale, as LC_ALL=C.UTF-8."
+        raise InputError(f"{str(path)!r} cannot be {what}: {reason}", hint=hint) from error
     return folder
 
 

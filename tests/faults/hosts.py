@@ -6,11 +6,10 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import psutil
 import pytest
 
 from profiler.catalog import device_profile
@@ -23,6 +22,7 @@ from profiler.records.run import Run
 from profiler.store import Store
 from tests.cli.conftest import LEAST
 from tests.faults.faulty_runner import Fault, program
+from tests.victims import left_over, runners_over
 
 PATIENCE = Patience(start_s=20.0, end_s=1.0)
 
@@ -89,17 +89,6 @@ class Desk:
         assert (summary["outcome"], summary["reason"], summary["stage"]) == (run.outcome, run.reason, run.stage)
 
 
-def runners_over(root: Path) -> Iterator[psutil.Process]:
-    """Yield the runner processes that serve a session below a folder."""
-    for process in psutil.process_iter():
-        try:
-            words = process.cmdline()
-        except psutil.Error:
-            continue
-        if "profiler.runner" in words and any(word.startswith(str(root)) for word in words):
-            yield process
-
-
 def check_nothing_left(root: Path) -> None:
     """Check that there is neither a runner nor an open session nor a half-written file."""
     limit = Deadline(10, RealClock())
@@ -108,8 +97,7 @@ def check_nothing_left(root: Path) -> None:
     assert list(runners_over(root)) == []
     sessions = root / "sessions"
     assert not sessions.exists() or list(sessions.iterdir()) == []
-    assert [path for path in root.rglob("*") if path.suffix in (".new", ".closed", ".tmp")] == []
-    assert not (root / "set-aside").exists()
+    assert left_over(root) == []
 
 
 def start_profile(

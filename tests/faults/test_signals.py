@@ -20,7 +20,8 @@ from profiler.clock import Deadline, RealClock
 from profiler.store import Store
 from tests.cli.conftest import LEAST
 from tests.faults.faulty_runner import Fault
-from tests.faults.hosts import check_nothing_left, runners_over, start_profile
+from tests.faults.hosts import check_nothing_left, start_profile
+from tests.victims import runners_over
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
@@ -67,7 +68,7 @@ def ended(process: subprocess.Popen[bytes]) -> tuple[int, str, str]:
     return process.returncode, out.decode(), said.decode()
 
 
-PAUSE = 1.5
+PAUSE = 0.8
 # phase → fault that makes it last, what shows that it has begun, options, stage, images
 PHASES: dict[str, tuple[Fault, str, tuple[str, ...], str | None, int]] = {
     "launch": (Fault("late", amount=PAUSE), "launch-0.json", (), "launch", 0),
