@@ -23,7 +23,7 @@ AUTOENCODER = Settings(steps=3500, batch=16, learning_rate=1.2e-3)
 DECODER = Settings(steps=1000, batch=16, learning_rate=6e-4)
 TEXT = Settings(steps=2500, batch=64, learning_rate=1e-3)
 DIFFUSION = Settings(
-    steps=14_300, restarts=(5500, 9300), batch=32, learning_rate=7e-4, ema_decay=0.999, checkpoint_every=250
+    steps=26_000, restarts=(5500, 9300, 14_300), batch=32, learning_rate=7e-4, ema_decay=0.999, checkpoint_every=250
 )
 POOL_SCENES, POOL_EDITS = 24_000, 36_000
 FOLDER = Path("exporters/models/nano")
