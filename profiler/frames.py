@@ -26,8 +26,8 @@ _DTYPES: dict[Kind, str] = {str: "string", int: "Int64", float: "Float64", bool:
 def load_runs(store: str | Path, *, policy: str = "moi-bench") -> pd.DataFrame:
     """Return one row a run, oldest first; `policy` is a name, or a TOML file, and decides the tier columns.
 
-    Names carry units; what was not measured is missing, never 0. Each latency interval is a bootstrap, a few
-    hundredths of a second a run. Raises MissingSource, InvalidRecord or MissingExtra.
+    Names carry units; what was not measured is missing, never 0. Intervals and trends take some milliseconds a run.
+    Raises MissingSource, InvalidRecord or MissingExtra.
     """
     judged_by = codec.read_toml(Path(policy), Policy) if policy.endswith(".toml") else catalog.policy(policy)
     return _frame(run_rows(_entries(store, judged_by)))

@@ -88,7 +88,7 @@ def browser() -> Iterator[Browser]:
     if program is None:
         raise SystemExit("chromium is missing; on Debian: apt-get install chromium")
     from_us, to_us = os.pipe(), os.pipe()
-    with tempfile.TemporaryDirectory() as profile:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         process = subprocess.Popen(
             [
                 "sh",

@@ -18,7 +18,7 @@ class Recipe(Record):
 
     `text_encoder` is its own knob, as its weights are the largest part of what ships; layers whose name matches a
     pattern in `kept` stay as precise as the rest. `relative_tolerance` bounds ‖out − ref‖₂ / ‖ref‖₂ of the float image
-    against the source's fp32 loop, `uint8_max_levels` and `uint8_changed_share` bound what is left of it after rounding.
+    against the source's fp32 loop, `uint8_max_levels` and `uint8_changed_share` what is left of it after rounding.
     """
 
     runtime: Runtime = "onnx"

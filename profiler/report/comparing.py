@@ -11,6 +11,7 @@ from profiler.records.summary import LatencySummary, Summary
 from profiler.report.entry import Entry
 from profiler.report.facts import failure
 from profiler.report.terminal import tier_line
+from profiler.validity import same_image
 
 
 class Compared(NamedTuple):
@@ -29,36 +30,54 @@ def comparison(entries: Sequence[Entry]) -> tuple[list[Compared], list[Compared]
 
 
 def lead(entries: Sequence[Entry], names: Sequence[str]) -> str:
-    """Say in a sentence how several runs ended, and which was fastest and which took the least memory."""
+    """Say how several runs ended, which was fastest and which took the least memory, and whether they are alike."""
+    best = [said for said in (_fastest(entries, names), _smallest(entries, names)) if said]
+    told = [_tiers(entries), "; ".join(best), _likeness(entries), _same_images(entries, names)]
+    return "".join(f"{sentence[0].upper()}{sentence[1:]}. " for sentence in told if sentence).rstrip()
+
+
+def _tiers(entries: Sequence[Entry]) -> str:
     tiers = Counter(entry.summary.tier.tier for entry in entries)
-    said = [
-        ", ".join(
-            f"{number} of {len(entries)} reach {tier}" if tier.startswith("D") else f"{number} {_NO_TIER[tier]}"
-            for tier, number in tiers.most_common()
-        )
-    ]
-    timed = [
-        (entry.summary.latency_ns, name) for entry, name in zip(entries, names, strict=True) if entry.summary.latency_ns
-    ]
-    held = [
-        (entry.summary.peak_memory_bytes, name)
-        for entry, name in zip(entries, names, strict=True)
-        if entry.summary.peak_memory_bytes
-    ]
-    if len(timed) > 1:
-        fastest, name = min(timed, key=lambda pair: pair[0].median)
-        said.append(f"Lowest median latency: {format_ns(fastest.median)} ({name}, n = {fastest.n})")
-    if len(held) > 1:
-        least, name = min(held)
-        said.append(f"lowest peak memory: {format_bytes(least)} ({name})")
-    differing = [line.name for line in comparison(entries)[1] if line.differs]
-    said[1:] = ["; ".join(said[1:])] if said[1:] else []
-    said.append(
-        f"They differ in {', '.join(differing)}: not like for like"
-        if differing
-        else "They agree in all conditions that are listed"
+    return ", ".join(
+        f"{number} of {len(entries)} reach {tier}" if tier.startswith("D") else f"{number} {_NO_TIER[tier]}"
+        for tier, number in tiers.most_common()
     )
-    return ". ".join(said) + "."
+
+
+def _fastest(entries: Sequence[Entry], names: Sequence[str]) -> str:
+    latencies = [entry.summary.latency_ns for entry in entries]
+    timed = [(latency, name) for latency, name in zip(latencies, names, strict=True) if latency]
+    if len(timed) < 2:
+        return ""
+    latency, name = min(timed, key=lambda pair: pair[0].median)
+    return f"lowest median latency: {format_ns(latency.median)} ({name}, n = {latency.n})"
+
+
+def _smallest(entries: Sequence[Entry], names: Sequence[str]) -> str:
+    peaks = [entry.summary.peak_memory_bytes for entry in entries]
+    held = [(peak, name) for peak, name in zip(peaks, names, strict=True) if peak]
+    if len(held) < 2:
+        return ""
+    peak, name = min(held)
+    return f"lowest peak memory: {format_bytes(peak)} ({name})"
+
+
+def _likeness(entries: Sequence[Entry]) -> str:
+    differing = [line.name for line in comparison(entries)[1] if line.differs]
+    if differing:
+        return f"they differ in {', '.join(differing)}: not like for like"
+    return "they agree in all conditions that are listed"
+
+
+def _same_images(entries: Sequence[Entry], names: Sequence[str]) -> str:
+    """Tell of images that should differ and do not: a cache, or a plan that ignores its inputs."""
+    named = {entry.run.run_id: name for entry, name in zip(entries, names, strict=True)}
+    pairs = [f"{named[first]} and {named[second]}" for first, second in same_image([e.run for e in entries])]
+    return (
+        f"the same image came of different inputs in {', '.join(pairs)}: one of them may ignore its inputs"
+        if pairs
+        else ""
+    )
 
 
 _NO_TIER = {"none": "with no tier", "unknown": "of unknown tier"}

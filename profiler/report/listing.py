@@ -1,4 +1,4 @@
-"""Runs as a list: what a line says, without the intervals that take a resampling each."""
+"""Runs as a list: what a line says, without the intervals, trends and effects that take most of a summary's time."""
 
 from __future__ import annotations
 

@@ -24,7 +24,13 @@ def render(summary: Summary) -> RenderableType:
 def where(summary: Summary) -> str:
     """Say where the images are, one path a line; printed as it is, since a path that is broken cannot be copied."""
     images = [f"{artifact.role:<7}{artifact.path}" for artifact in summary.artifacts] or ["no image"]
-    return "\n".join([*images, f"run    {summary.run_id}  (profile show {summary.run_id})"])
+    return "\n".join(
+        [
+            *images,
+            f"run    {summary.run_id}  (profile show {summary.run_id})",
+            f"page   profile report {summary.run_id}",
+        ]
+    )
 
 
 def tier_line(summary: Summary) -> str:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
 from pathlib import Path
 
@@ -150,3 +151,21 @@ def test_runs_side_by_side_need_two_with_timed_images(whole: Entry, tmp_path: Pa
     found = drawings.side_by_side([whole, whole, failed], ["a", "b", "c"])
     assert found is not None
     assert found.alt.startswith("Latency of 2 runs on one scale. a: median 412 ms (")
+
+
+@pytest.mark.parametrize("latency_ns", [10**8, 10**12, 10**14])
+def test_labels_of_limits_never_lie_over_one_another(latency_ns: int, tmp_path: Path) -> None:
+    entry = make_entry(tmp_path, iterations=make_samples((latency_ns,) * 3))
+    (limits,) = [d for d in drawings.of_run(entry) if d.name == "limits"]
+    for width in (canvas.WIDE, canvas.NARROW):
+        text = canvas.svg(limits, width, "x")
+        placed = re.findall(
+            r"translate\(([\d.]+) ([\d.]+)\)[^>]*>(D\d[^<]*)<|x=\"([\d.]+)\" y=\"([\d.]+)\"[^>]*>(D\d[^<]*)<", text
+        )
+        rows: dict[str, list[tuple[float, str]]] = {}
+        for one, two, words, x, y, said in placed:
+            rows.setdefault(y or two, []).append((float(x or one), said or words))
+        assert rows
+        for row in rows.values():
+            ends = sorted((at - 2.6 * len(words), at + 2.6 * len(words)) for at, words in row)
+            assert all(end <= start for (_, end), (start, _) in itertools.pairwise(ends))

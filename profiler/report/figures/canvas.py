@@ -28,7 +28,7 @@ _STYLE: Any = {
     "text.parse_math": False,  # names of others may hold dollars
     "svg.fonttype": "none",
     "svg.hashsalt": "profile",
-    "axes.unicode_minus": True,
+    "axes.formatter.useoffset": False,  # "+1" over an axis of zeros is no honest scale
     "axes.linewidth": 1.0,
     "path.simplify": False,
 }

@@ -46,6 +46,7 @@ class _Panel(NamedTuple):
     unit: str
     lines: list[_Line]
     from_zero: bool
+    least: float = 0  # a range shown at least, so that the noise of a steady gauge does not look like a change
 
 
 def environment(run: Run, traces: Sequence[ProcessTrace]) -> Drawing | None:
@@ -77,8 +78,8 @@ def _panels(run: Run, traces: Sequence[ProcessTrace]) -> Iterator[_Panel]:
         return _Line(words, points, light(colour), dashed)
 
     candidates = [
-        _Panel("temperature", "°C", [line("", "series-2", _scaled("temperature_millicelsius", 1000))], False),
-        _Panel("battery", "%", [line("", "series-3", _scaled("battery_percent", 1))], False),
+        _Panel("temperature", "°C", [line("", "series-2", _scaled("temperature_millicelsius", 1000))], False, 4),
+        _Panel("battery", "%", [line("", "series-3", _scaled("battery_percent", 1))], False, 4),
         _Panel(
             "processor clock",
             "GHz",
@@ -98,7 +99,11 @@ def _panels(run: Run, traces: Sequence[ProcessTrace]) -> Iterator[_Panel]:
             True,
         ),
         _Panel(
-            "canary workload", "times as long as cool", [_Line("", _canaries(run), light("series-4"), False)], False
+            "canary workload",
+            "times as long as cool",
+            [_Line("", _canaries(run), light("series-4"), False)],
+            False,
+            0.2,
         ),
     ]
     for panel in candidates:
@@ -195,8 +200,8 @@ def _panel(frame: Axes, panel: _Panel, origin: int, end: int) -> None:
         )
     values = [value for line in panel.lines for _, value in line.points]
     low, high = min(values), max(values)
-    pad = 0.15 * (high - low) or 0.05 * max(abs(high), 1)
-    frame.set_ylim(0 if panel.from_zero else low - pad, high + pad)
+    middle, half = (low + high) / 2, max(0.65 * (high - low), panel.least / 2)
+    frame.set_ylim(0 if panel.from_zero else middle - half, (1.15 * high or 1) if panel.from_zero else middle + half)
     frame.set_xlim(0, max((end - origin) / NS_PER_S, 0.001))
     frame.yaxis.set_major_locator(MaxNLocator(4))
     title(frame, f"{panel.title}, {panel.unit}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,6 +15,7 @@ from profiler.report.palette import light
 
 _WORDS: dict[Metric, str] = {"latency": "latency", "peak_memory": "peak memory", "size": "size"}
 _ROW = 54
+_SIGN_PX = 5.6  # of a label, about
 
 
 def limits(summary: Summary) -> Drawing | None:
@@ -50,8 +51,9 @@ def _draw(rows: dict[Metric, list[Margin]], width: int) -> Figure:
     figure = paper(width, 6 + row_height * len(rows))
     for number, (metric, margins) in enumerate(rows.items()):
         top = number * row_height + (24 if wide else 42)
-        frame = axes(figure, left=112 if wide else 8, right=24, top=top, bottom=top + 12)
-        _row(frame, metric, margins)
+        left, right = (112 if wide else 8), 24
+        frame = axes(figure, left=left, right=right, top=top, bottom=top + 12)
+        _row(frame, metric, margins, width - left - right)
         value = margins[0].value
         words = "not measured" if value is None else quantity(metric, value)
         _name(figure, _WORDS[metric], words, top, wide)
@@ -69,7 +71,7 @@ def _name(figure: Figure, metric: str, value: str, top: int, wide: bool) -> None
     figure.text(0, 1 - (top + 13) / height, value, va="center", color=light("ink"), fontweight="bold")
 
 
-def _row(frame: Axes, metric: Metric, margins: Sequence[Margin]) -> None:
+def _row(frame: Axes, metric: Metric, margins: Sequence[Margin], pixels: float) -> None:
     value = margins[0].value
     ends = sorted({m.limit for m in margins})
     top = 1.12 * max([*ends, *([value] if value is not None else [])])
@@ -94,9 +96,10 @@ def _row(frame: Axes, metric: Metric, margins: Sequence[Margin]) -> None:
         )
     for margin in margins:
         frame.plot([margin.limit] * 2, [-0.35, 1.35], color=light("ink"), linewidth=1.6, zorder=3, clip_on=False)
+    for limit, words in _labels(metric, margins, pixels / top):
         frame.annotate(
-            f"{margin.tier} ≤ {quantity(metric, margin.limit)}",
-            xy=(margin.limit, 1.35),
+            words,
+            xy=(limit, 1.35),
             xytext=(0, 4),
             textcoords="offset points",
             ha="center",
@@ -104,3 +107,15 @@ def _row(frame: Axes, metric: Metric, margins: Sequence[Margin]) -> None:
             fontsize=SMALL_PX,
             annotation_clip=False,
         )
+
+
+def _labels(metric: Metric, margins: Sequence[Margin], pixels_per_unit: float) -> Iterator[tuple[int, str]]:
+    """Yield what stands over each limit, from the right: the tier alone where room is short, nothing where none is."""
+    edge = float("inf")
+    for margin in sorted(margins, key=lambda margin: margin.limit, reverse=True):
+        for words in (f"{margin.tier} ≤ {quantity(metric, margin.limit)}", margin.tier):
+            half = _SIGN_PX * len(words) / 2
+            if margin.limit * pixels_per_unit + half <= edge:
+                yield margin.limit, words
+                edge = margin.limit * pixels_per_unit - half - _SIGN_PX
+                break

@@ -22,7 +22,7 @@ from exporters.runtimes.onnx import export_part, file_name, write_model
 from profiler.errors import InternalError, ModelError
 from tests.exporters.small_pipelines import small_recipe
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 EXPORT_TO = """
 import sys, torch
 from pathlib import Path
