@@ -21,7 +21,8 @@ from profiler.records.job import Sampling
 from profiler.records.plan import Plan
 from profiler.records.record import Task
 from profiler.runner.interpreter import Interpreter
-from profiler.runner.server import Line, send_journal
+from profiler.runner.line import Line
+from profiler.runner.server import send_journal
 from profiler.runner.tracer import Tracer
 from profiler.runner.work import JobWatcher
 

@@ -94,8 +94,9 @@ class Link:
             self._send(Start(job=job))
             self._expect(Accepted)
         except _Cut as cut:  # whether the job was taken, a replay will tell
-            for _ in self._resumed(cut):
-                pass
+            for moment, _ in enumerate(self._resumed(cut)):
+                if moment * MOMENT_S > self._reply_timeout_s:
+                    raise
 
     def replay(self, job_id: str, from_seq: int) -> None:
         """Ask for a job's events again, from one on."""

@@ -15,7 +15,8 @@ from profiler import codec
 from profiler.clock import Clock, RealClock
 from profiler.records.message import ADDRESS_FILE, EXIT_NO_SPACE, RunnerAddress
 from profiler.runner.engines.engine import Engine
-from profiler.runner.server import Office, serve
+from profiler.runner.office import Office
+from profiler.runner.server import serve
 from profiler.runner.work import Work
 
 NewEngine = Callable[..., Engine]

@@ -11,15 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from profiler import __version__, codec
+from profiler import __version__
 from profiler.bundle_files import sha256_of
-from profiler.clock import Clock
-from profiler.errors import InternalError, InvalidRecord, ProfilerError
-from profiler.journal import JOURNAL_FILE, Journal
+from profiler.errors import InvalidRecord, ProfilerError
+from profiler.journal import Journal
 from profiler.records.job import Job
 from profiler.records.message import (
-    EXIT_HOST_GONE,
-    MAX_LINE_BYTES,
     PROTOCOL_VERSION,
     TOKEN_FILE,
     Accepted,
@@ -31,142 +28,15 @@ from profiler.records.message import (
     Receipt,
     Refused,
     Replay,
-    Reply,
     Request,
     RunnerHello,
     Start,
 )
+from profiler.runner.line import Line
+from profiler.runner.office import Office
 
-_HELLO_TIMEOUT_S = 10.0
 # Events gather before they are sent: each wake-up, here and on the host, takes a tenth of a millisecond from the model.
 _GATHER_S = 0.1
-
-
-class Office:
-    """What connection and work share: the storage, the job taken, its journal, and the cancel signal.
-
-    `leave` ends the process at once.
-    """
-
-    def __init__(
-        self, storage: Path, engines: dict[str, str], clock: Clock, *, leave: Callable[[int], object] = os._exit
-    ) -> None:
-        self.storage = storage
-        self.engines = engines
-        self.clock = clock
-        self.job: Job | None = None
-        self.journal: Journal | None = None
-        self.cancelled = threading.Event()
-        self.taken = threading.Event()
-        self.released = threading.Event()
-        self._leave = leave
-        self._lock = threading.Lock()
-        self._host: Line | None = None
-        self._timers: list[threading.Timer] = []
-
-    def take(self, job: Job) -> None:
-        """Open the job's journal. Raises ProfilerError where this runner has a job already."""
-        if self.job is not None:
-            raise ProfilerError("this runner serves one job in its life; start another process")
-        self.journal = Journal(self.storage / JOURNAL_FILE, job.job_id, self.clock)
-        self.job = job
-        self.taken.set()
-
-    def work(self) -> tuple[Job, Journal]:
-        """Return the job and its journal, once `taken` is set."""
-        if self.job is None or self.journal is None:
-            raise InternalError("no job was taken")
-        return self.job, self.journal
-
-    def host_came(self, line: Line) -> None:
-        """Take a connection for the host's, in the place of any before, and call off what its end set going."""
-        with self._lock:
-            former, self._host = self._host, line
-            self._call_off()
-        if former is not None:
-            former.hang_up()
-
-    def host_went(self, line: Line) -> None:
-        """Obey the job's `on_disconnect`, unless the host talks over another connection already.
-
-        A host that comes back in time finds the work going on; one that never handed over a job is not waited for.
-        """
-        with self._lock:
-            if self._host is not line:
-                return
-            self._host = None
-            if self.job is None:
-                self.released.set()
-            elif not self.released.is_set() and self.job.on_disconnect.kind == "stop_after_s":
-                self._stop_after(self.job.on_disconnect.seconds or 0.0)
-
-    def leave_if_idle(self) -> None:
-        """Leave where there is neither a host nor a job."""
-        with self._lock:
-            if self._host is None and self.job is None:
-                self.released.set()
-
-    def close(self) -> None:
-        """Wait for nothing any more."""
-        with self._lock:
-            self._call_off()
-
-    def _stop_after(self, seconds: float) -> None:
-        # A call into the runtime cannot be stopped: if it does not return, the process leaves all the same.
-        self._timers = [
-            threading.Timer(seconds, self.cancelled.set),
-            threading.Timer(2 * seconds + 1, self._leave, args=(EXIT_HOST_GONE,)),
-        ]
-        for timer in self._timers:
-            timer.daemon = True
-            timer.start()
-
-    def _call_off(self) -> None:
-        for timer in self._timers:
-            timer.cancel()
-        self._timers = []
-
-
-class Line:
-    """Newline-delimited JSON over a socket."""
-
-    def __init__(self, connection: socket.socket) -> None:
-        connection.settimeout(_HELLO_TIMEOUT_S)
-        self._connection = connection
-        self._stream = connection.makefile("rb")
-        self._lock = threading.Lock()
-
-    def wait_without_limit(self) -> None:
-        """Let the other end be silent from now on."""
-        self._connection.settimeout(None)
-
-    def read(self) -> Request | None:
-        """Return the next request, or None at the end. Raises InvalidRecord or OSError."""
-        data = self._stream.readline(MAX_LINE_BYTES + 1)
-        if len(data) > MAX_LINE_BYTES:
-            raise InvalidRecord(f"the host: a line of more than {MAX_LINE_BYTES} bytes")
-        if not data.endswith(b"\n"):
-            return None
-        return codec.decode_checked(data, Request, where="the host")  # type: ignore[arg-type]
-
-    def send(self, reply: Reply) -> None:
-        """Send one reply."""
-        self.send_bytes(codec.encode(reply) + b"\n")
-
-    def send_bytes(self, data: bytes) -> None:
-        """Send whole lines; never interleaved with another thread's."""
-        with self._lock:
-            self._connection.sendall(data)
-
-    def hang_up(self) -> None:
-        """End the connection for whoever reads or writes it now."""
-        _try(lambda: self._connection.shutdown(socket.SHUT_RDWR))
-
-    def close(self) -> None:
-        """Give the connection up."""
-        self.hang_up()
-        self._stream.close()
-        self._connection.close()
 
 
 def serve(listener: socket.socket, office: Office, *, idle_timeout_s: float) -> None:

@@ -54,6 +54,7 @@ def program(fault: Fault) -> tuple[str, ...]:
 
 
 def _sleep(storage: Path, fault: Fault) -> None:
+    (storage / "reached").touch()
     time.sleep(1e6)
 
 

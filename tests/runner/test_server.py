@@ -21,7 +21,8 @@ from profiler.journal import JOURNAL_FILE, read_journal
 from profiler.records.event import IterationDone, Stop
 from profiler.records.job import Job, OnDisconnect
 from profiler.records.message import MAX_LINE_BYTES, PROTOCOL_VERSION, TOKEN_FILE, HostHello
-from profiler.runner.server import Office, serve
+from profiler.runner.office import Office
+from profiler.runner.server import serve
 from profiler.runner.work import Work
 from tests.runner.fake_engine import FakeEngine
 from tests.small_bundle import SIDE, make_small_job
