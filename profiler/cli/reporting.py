@@ -56,7 +56,7 @@ def report(
     store, policy = open_store(path), open_policy(policy_name, not_required)
     ids = list(dict.fromkeys(store.find(run) for run in runs or ["last"]))
     if not makers and wanted.figures is None:
-        makers = {(file := Path(f"report-{ids[0]}.html")): _maker(file)}
+        makers = {(file := Path(f"{_default_name(ids)}.html")): _maker(file)}
     _check_free(makers, wanted.force)
     entries = [_entry(store, run_id, policy) for run_id in ids]
     for file, (kind, make) in makers.items():
@@ -64,6 +64,12 @@ def report(
     for file, data in _figures(entries, wanted.figures) if wanted.figures is not None else ():
         _tell(Written(path=str(file), format="png", size_bytes=_write(file, data), runs=tuple(ids)), as_json)
     return 0
+
+
+def _default_name(ids: Sequence[str]) -> str:
+    """Name a page after its run, or after the first of several and their number."""
+    others = f"-and-{len(ids) - 1}-more" if len(ids) > 1 else ""
+    return f"report-{ids[0]}{others}"
 
 
 def _maker(file: Path) -> tuple[str, Make]:

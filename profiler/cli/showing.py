@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from rich.cells import cell_len
 from rich.console import JustifyMethod
 from rich.table import Table
 
 from profiler import catalog
-from profiler.cli.output import notes, print_json, print_result, print_summary
+from profiler.cli.output import notes, print_json, print_result, print_summary, results
 from profiler.cli.places import open_policy, open_store, tidy
 from profiler.clock import RealClock
 from profiler.errors import InputError, UnknownName
@@ -22,7 +23,9 @@ from profiler.report.terminal import plain
 from profiler.store import Store
 
 _WIDE = 160  # one line a run, for grep and the like
-_JUSTIFY: dict[str, JustifyMethod] = dict.fromkeys(("n", "median", "peak memory", "size"), "right")
+_JUSTIFY: dict[str, JustifyMethod] = dict.fromkeys(("n", "median", "peak memory", "size", "doubts"), "right")
+# In a narrow terminal these columns go, one after another, until the rest fits.
+_DISPENSABLE = ("steps", "size", "device", "protocol", "doubts", "n", "peak memory", "task", "outcome")
 
 
 class Wanted(NamedTuple):
@@ -41,14 +44,21 @@ def runs(path: Path | None, policy_name: str, not_required: Iterable[str], wante
     found = [line(run, policy) for run_id in store.run_ids() if (run := _read(store, run_id)) is not None]
     _check_names(found, wanted.filter)
     taken = [each for each in found if wanted.filter.takes(each)]
-    shown = ordered(taken, wanted.order, reverse=wanted.reverse)[: wanted.limit]
+    shown = _limited(ordered(taken, wanted.order, reverse=wanted.reverse), wanted)
     if as_json:
         for each in shown:
             print_json(summarise(each.run, store.folder(each.run.run_id), policy))
     elif shown:
-        print_result(_table(shown), plain_width=_WIDE)
+        print_result(runs_table(shown, results(plain_width=_WIDE).width), plain_width=_WIDE)
     _tell_left_out(store, len(found), len(taken), len(shown))
     return 0
+
+
+def _limited(lines: list[Line], wanted: Wanted) -> list[Line]:
+    """Keep the newest of a list by time, which ends with them, and the first of any other."""
+    if wanted.limit is None:
+        return lines
+    return lines[-wanted.limit :] if wanted.order == "time" and not wanted.reverse else lines[: wanted.limit]
 
 
 def _check_names(found: Sequence[Line], wanted: Filter) -> None:
@@ -96,42 +106,43 @@ def _read(store: Store, run_id: str) -> Run | None:
         return None
 
 
-def _table(lines: Iterable[Line]) -> Table:
+def runs_table(lines: Sequence[Line], room: int) -> Table:
+    """Draw the list; where there is no room for a line a run, what says least about it goes first."""
+    names = _fitting([_cells(each) for each in lines], room)
     table = Table(box=None, pad_edge=False)
-    for name in (
-        "run",
-        "device",
-        "model",
-        "task",
-        "steps",
-        "protocol",
-        "outcome",
-        "n",
-        "median",
-        "peak memory",
-        "size",
-        "tier",
-    ):
+    for name in names:
         # An id that is cut cannot be typed again; anything else may fold.
         table.add_column(name, justify=_JUSTIFY.get(name, "left"), no_wrap=name == "run", overflow="fold")
     for each in lines:
-        table.add_row(*(plain(cell) for cell in _cells(each)))
+        cells = _cells(each)
+        table.add_row(*(plain(cells[name]) for name in names))
     return table
 
 
-def _cells(found: Line) -> tuple[str, ...]:
+def _fitting(rows: Sequence[dict[str, str]], room: int) -> list[str]:
+    names = list(rows[0])
+    widths = {name: max(cell_len(name), *(cell_len(row[name]) for row in rows)) for name in names}
+    for name in _DISPENSABLE:
+        if sum(widths[name] + 1 for name in names) <= room:
+            break
+        names.remove(name)
+    return names
+
+
+def _cells(found: Line) -> dict[str, str]:
     run = found.run
-    return (
-        run.run_id,
-        run.unit.profile,
-        run.model,
-        run.task,
-        str(run.settings.steps),
-        protocol_text(run),
-        run.outcome,
-        str(found.n),
-        format_ns(found.latency_ns),
-        format_bytes(found.peak_memory_bytes),
-        format_bytes(run.bundle.size_bytes),
-        found.tier,
-    )
+    return {
+        "run": run.run_id,
+        "device": run.unit.profile,
+        "model": run.model,
+        "task": run.task,
+        "steps": str(run.settings.steps),
+        "protocol": protocol_text(run),
+        "outcome": run.outcome,
+        "n": str(found.n),
+        "median": format_ns(found.latency_ns),
+        "peak memory": format_bytes(found.peak_memory_bytes),
+        "size": format_bytes(run.bundle.size_bytes),
+        "tier": found.tier,
+        "doubts": str(len(run.doubts)),
+    }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from profiler.records.device import Unit
 from profiler.records.event import Outcome
 from profiler.records.policy import Margin, Metric
@@ -101,7 +103,10 @@ class ThermalSummary(Record):
 
 
 class TierSummary(Record):
-    """The deployability tier, what limits it, and the margins to every limit."""
+    """The deployability tier, what limits it, and the margins to every limit.
+
+    `provenance` counts the policy's limits by where they come from: stated by its source, inferred, or chosen.
+    """
 
     policy: str
     tier: str
@@ -109,6 +114,7 @@ class TierSummary(Record):
     missing: tuple[Metric, ...]
     margins: tuple[Margin, ...]
     confidence: str | None
+    provenance: dict[str, int] = msgspec.field(default_factory=dict)
 
 
 class ArtifactSummary(Record):

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from profiler import stats
 from profiler.quantities import format_bytes, format_ns
 from profiler.records.summary import LatencySummary, Summary
 from profiler.report.entry import Entry
@@ -32,7 +33,13 @@ def comparison(entries: Sequence[Entry]) -> tuple[list[Compared], list[Compared]
 def lead(entries: Sequence[Entry], names: Sequence[str]) -> str:
     """Say how several runs ended, which was fastest and which took the least memory, and whether they are alike."""
     best = [said for said in (_fastest(entries, names), _smallest(entries, names)) if said]
-    told = [_tiers(entries), "; ".join(best), _likeness(entries), _same_images(entries, names)]
+    told = [
+        _tiers(entries),
+        "; ".join(best),
+        _difference(entries, names),
+        _likeness(entries),
+        _same_images(entries, names),
+    ]
     return "".join(f"{sentence[0].upper()}{sentence[1:]}. " for sentence in told if sentence).rstrip()
 
 
@@ -44,13 +51,34 @@ def _tiers(entries: Sequence[Entry]) -> str:
     )
 
 
-def _fastest(entries: Sequence[Entry], names: Sequence[str]) -> str:
+def _timed(entries: Sequence[Entry], names: Sequence[str]) -> list[tuple[LatencySummary, str]]:
+    """Return the runs that have a latency, the fastest first."""
     latencies = [entry.summary.latency_ns for entry in entries]
     timed = [(latency, name) for latency, name in zip(latencies, names, strict=True) if latency]
+    return sorted(timed, key=lambda pair: pair[0].median)
+
+
+def _fastest(entries: Sequence[Entry], names: Sequence[str]) -> str:
+    timed = _timed(entries, names)
     if len(timed) < 2:
         return ""
-    latency, name = min(timed, key=lambda pair: pair[0].median)
+    latency, name = timed[0]
     return f"lowest median latency: {format_ns(latency.median)} ({name}, n = {latency.n})"
+
+
+def _difference(entries: Sequence[Entry], names: Sequence[str]) -> str:
+    """Say of two runs how much longer the slower takes, and whether that is more than the noise of its images."""
+    timed = _timed(entries, names)
+    if len(entries) != 2 or len(timed) != 2:
+        return ""
+    (fast, fast_name), (slow, slow_name) = timed
+    ratio = stats.ratio_of_medians(slow.samples, fast.samples)
+    longer = f"{slow_name} takes {ratio.ratio:.3f} times as long as {fast_name}"
+    if ratio.ci95 is None:
+        return f"{longer}, from too few images to say how surely"
+    low, high = ratio.ci95
+    surely = "more than noise" if low > 1 else "within the noise of their images"
+    return f"{longer} (95 % interval {low:.3f} to {high:.3f}): {surely}"
 
 
 def _smallest(entries: Sequence[Entry], names: Sequence[str]) -> str:
@@ -107,7 +135,8 @@ def _hottest(entry: Entry) -> str:
 def _why(summary: Summary) -> str:
     """Return the answer without what the tier's own line says already."""
     said = tier_line(summary).removesuffix(".")
-    return said.rpartition("which is no phone, ")[2].removeprefix(f"Tier {summary.tier.tier}").lstrip(":, ") or said
+    without = said.removeprefix(f"Tier {summary.tier.tier}").removeprefix(", the best")
+    return without.removeprefix(", on this machine, which is no phone").lstrip(":., ") or said
 
 
 def _cold(entry: Entry, median_ns: float | None) -> str:

@@ -19,7 +19,7 @@ from profiler.report.entry import Entry, labels
 from profiler.report.figures import canvas, drawings
 from profiler.report.figures.canvas import Drawing
 from profiler.report.pictures import Picture, picture
-from profiler.report.terminal import rows, tier_line
+from profiler.report.terminal import policy_line, rows, tier_line
 from profiler.report.words import foreign, one_line
 
 _MANY = 6  # from here on figures are small multiples: one width, two beside each other on a wide screen
@@ -45,6 +45,7 @@ class Section(NamedTuple):
     entry: Entry
     tone: str
     answer: str
+    policy: str
     failure: str | None
     tiles: list[facts.Tile]
     numbers: list[facts.Row]
@@ -99,6 +100,7 @@ def _section(entry: Entry, ident: str, label: str, many: bool, done: Callable[[]
         entry=entry,
         tone=_TONES.get(entry.summary.tier.tier, "poor"),
         answer=tier_line(entry.summary),
+        policy=policy_line(entry.summary),
         failure=facts.failure(entry.summary),
         tiles=facts.tiles(entry.summary),
         numbers=list(rows(entry.summary)),

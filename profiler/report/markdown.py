@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from profiler.report import facts
 from profiler.report.comparing import comparison, lead
 from profiler.report.entry import Entry, labels
-from profiler.report.terminal import rows, tier_line
+from profiler.report.terminal import policy_line, rows, tier_line
 from profiler.report.words import foreign
 
 _MOST_SAMPLES = 400
@@ -44,6 +44,8 @@ def _run(entry: Entry, name: str, level: str) -> Iterator[str]:
     yield f"{level} {_escaped(name)}"
     yield ""
     yield f"**{_escaped(tier_line(summary))}**"
+    yield ""
+    yield _escaped(policy_line(summary))
     yield ""
     failure = facts.failure(summary)
     if failure:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import median
@@ -62,7 +63,7 @@ def summarise(run: Run, folder: Path, policy: Policy) -> Summary:
         energy_reason=_PLUGGED if run.conditions.power.external_power else _NO_METER,
         thermal=_thermal(run),
         doubts=run.doubts,
-        tier=_tier(tiers.judge(policy, measured(run, latency))),
+        tier=_tier(tiers.judge(policy, measured(run, latency)), policy),
         licence=run.licence,
         artifacts=tuple(
             ArtifactSummary(path=str(folder / image.path), role=image.role, sha256=image.sha256) for image in run.images
@@ -190,5 +191,9 @@ def _thermal(run: Run) -> ThermalSummary:
     )
 
 
-def _tier(verdict: TierVerdict) -> TierSummary:
-    return TierSummary(**{name: getattr(verdict, name) for name in TierSummary.__struct_fields__})
+def _tier(verdict: TierVerdict, policy: Policy) -> TierSummary:
+    limits = [limit for rule in policy.tiers for limit in rule.limits]
+    return TierSummary(
+        **{name: getattr(verdict, name) for name in TierVerdict.__struct_fields__},
+        provenance=dict(Counter(limit.provenance for limit in limits)),
+    )

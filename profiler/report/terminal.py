@@ -13,6 +13,7 @@ from profiler.quantities import format_bytes, format_ns
 from profiler.records.policy import Margin
 from profiler.records.summary import LatencySummary, Summary
 
+_PROVENANCE = {"stated": "stated by its source", "inferred": "inferred from it", "chosen": "chosen here"}
 _METRIC_WORDS = {"latency": "latency", "peak_memory": "peak memory", "size": "size"}
 
 
@@ -44,14 +45,22 @@ def tier_line(summary: Summary) -> str:
         missing = " and ".join(_METRIC_WORDS[metric] for metric in tier.missing)
         return f"Tier unknown: {missing} was not measured."
     if not tier.limiting:
-        return f"Tier {tier.tier}{_not_a_phone(summary)}, the best: {_closest(summary)}."
+        return f"Tier {tier.tier}, the best{_not_a_phone(summary)}. {_closest(summary)}."
     better = f"D{int(tier.tier[1]) + 1}"
     over = [margin for margin in tier.margins if margin.tier == better and margin.metric in tier.limiting]
     return f"Tier {tier.tier}{_not_a_phone(summary)}, limited by {' and '.join(_excess(margin) for margin in over)}."
 
 
+def policy_line(summary: Summary) -> str:
+    """Say whose limits these are, and how far the interval of the latency can change the tier."""
+    counts = summary.tier.provenance
+    whose = ", ".join(f"{count} {_PROVENANCE[kind]}" for kind, count in counts.items())
+    sure = f"; {summary.tier.confidence} (latency sampling only)" if summary.tier.confidence else ""
+    return f"Policy {summary.tier.policy}{f': of its limits {whose}' if whose else ''}{sure}"
+
+
 def _not_a_phone(summary: Summary) -> str:
-    return "" if summary.device.is_phone else " on this machine, which is no phone"
+    return "" if summary.device.is_phone else ", on this machine, which is no phone"
 
 
 def _excess(margin: Margin) -> str:
@@ -64,10 +73,10 @@ def _closest(summary: Summary) -> str:
     """Name the metric that comes nearest to its limit in the tier reached."""
     margins = [m for m in summary.tier.margins if m.tier == summary.tier.tier and m.share_of_limit is not None]
     if not margins:
-        return "it has no limits"
+        return "It has no limits"
     margin = max(margins, key=lambda m: m.share_of_limit or 0)
     return (
-        f"closest to its limit is {_METRIC_WORDS[margin.metric]}, {_quantity(margin, margin.value)} "
+        f"Closest to its limit: {_METRIC_WORDS[margin.metric]}, {_quantity(margin, margin.value)} "
         f"of {_quantity(margin, margin.limit)} ({100 * (margin.share_of_limit or 0):.2g} %, "
         f"{_quantity(margin, margin.margin)} left)"
     )
@@ -86,9 +95,7 @@ def plain(text: str, *, style: str = "") -> Text:
 def _headline(summary: Summary) -> Text:
     colour = {"D4": "green", "D3": "green", "D2": "yellow", "D1": "yellow"}.get(summary.tier.tier, "red")
     line = Text(tier_line(summary), style=f"bold {colour}")
-    line.append(f"\nPolicy {summary.tier.policy}", style="dim")
-    if summary.tier.confidence:
-        line.append(f"; {summary.tier.confidence} (latency sampling only)", style="dim")
+    line.append(f"\n{policy_line(summary)}", style="dim")
     return line
 
 
@@ -158,11 +165,9 @@ def _drift_row(summary: Summary) -> Iterator[tuple[str, str]]:
     drift = summary.drift
     if drift is None or not summary.protocol.startswith("sustained"):
         return
-    first, last = drift.curve[0], drift.curve[-1]
+    change = f"the last third of the images took {_percent(drift.ratio)} against the first"
     onset = f", changing most at {drift.onset_s:.0f} s" if drift.onset_s is not None else ", no clear change"
-    began = f"{format_ns(first.median_ns)} (to {first.end_s:.0f} s, n = {first.n})"
-    ended = f"{format_ns(last.median_ns)} (from {last.start_s:.0f} s, n = {last.n})"
-    yield "  over time", f"{began} → {ended}; last third {_percent(drift.ratio)} against the first{onset}"
+    yield "  over time", f"{change}{onset} (the curve: profile report {summary.run_id})"
 
 
 def _gap_row(summary: Summary) -> Iterator[tuple[str, str]]:

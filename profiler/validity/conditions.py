@@ -66,7 +66,7 @@ def background_load(evidence: Evidence) -> Doubt | None:
     found = _others_meanwhile(evidence) or _load_before(evidence)
     if found is None:
         return None
-    kept = " It is a lower bound of the trouble: the runner waits for cores that others hold."
+    kept = " The runner had to wait for them."
     return Doubt(
         kind="background_load",
         detail=found + (kept if "while" in found else ""),

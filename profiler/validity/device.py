@@ -14,7 +14,7 @@ def not_a_phone(evidence: Evidence) -> Doubt | None:
     return Doubt(
         kind="not_a_phone",
         detail=f"Measured on {unit.model or unit.profile} ({unit.operating_system}), which is not a phone.",
-        advice="Use these numbers to compare bundles on this machine only; for a tier, measure on the phone.",
+        advice="Compare bundles on this machine with them; its tier says nothing about a phone.",
     )
 
 

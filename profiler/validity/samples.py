@@ -77,12 +77,22 @@ def outliers(evidence: Evidence) -> Doubt | None:
     found = stats.outliers(evidence.durations) if evidence.durations else ()
     if len(found) <= OUTLIER_SHARE * len(evidence.durations):
         return None
-    worst = max(evidence.durations[index] for index in found)
+    middle = median(evidence.durations)
+    far = sorted(evidence.durations[index] for index in found)
+    span = format_ns(far[0]) if len(far) == 1 else f"{format_ns(far[0])} to {format_ns(far[-1])}"
+    share = f"{len(found)} of {len(evidence.durations)} images"
     return Doubt(
         kind="outliers",
-        detail=f"{len(found)} of {len(evidence.durations)} images lie far from the others, up to {format_ns(worst)}.",
-        advice=_outlier_advice(evidence, found),
+        detail=f"{share} lie far from the median of {format_ns(middle)}: {span}.",
+        advice=_fast_advice(evidence) if far[-1] < middle else _outlier_advice(evidence, found),
     )
+
+
+def _fast_advice(evidence: Evidence) -> str:
+    """Outliers that are all fast are what the device can do; the rest is what held it up."""
+    if evidence.is_shared:
+        return "They are the fast ones, made while other work paused: stop it and measure again."
+    return "They are the fast ones: something slowed most images down; find it and measure again."
 
 
 def _outlier_advice(evidence: Evidence, found: tuple[int, ...]) -> str:
@@ -101,6 +111,8 @@ def warming(evidence: Evidence) -> Doubt | None:
     before, after = evidence.durations[:steady], evidence.durations[steady:]
     if not before or median(before) <= median(after):
         return None  # slower later is another doubt
+    if steady > WARMING_SHARE * len(evidence.durations):
+        return _faster_later(evidence)
     return Doubt(
         kind="warming",
         detail=f"The first {steady} timed images took {100 * (median(before) / median(after) - 1):.0f} % longer.",
@@ -108,11 +120,22 @@ def warming(evidence: Evidence) -> Doubt | None:
     )
 
 
+def _faster_later(evidence: Evidence) -> Doubt | None:
+    """Doubt a long run that grew faster: no warm-up takes a quarter of it."""
+    trend = evidence.trend
+    if trend is None or not trend.faster:
+        return None
+    shared = "Other work" if evidence.is_shared else "Something else"
+    return Doubt(
+        kind="warming",
+        detail=f"The last third of the images took {100 * (1 - trend.ratio):.0f} % less than the first.",
+        advice=f"No warm-up lasts that long: {shared.lower()} slowed the device at first; stop it and measure again.",
+    )
+
+
 def _warming_advice(evidence: Evidence, steady: int) -> str:
     if evidence.is_shared:
         return "Other work may have been heavier at first: stop it and measure again."
-    if steady > WARMING_SHARE * len(evidence.durations):
-        return "No warm-up lasts that long: something else slowed the device at first; find it and measure again."
     warmups = evidence.run.settings.warmups
     return f"The device was still warming up after {warmups} warm-ups: use --warmups {warmups + steady} or more."
 

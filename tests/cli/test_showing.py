@@ -4,13 +4,17 @@ import json
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from profiler import codec
+from profiler.catalog import policy
 from profiler.cli import main
+from profiler.cli.showing import runs_table
 from profiler.clock import FakeClock
 from profiler.quantities import NS_PER_S
 from profiler.records.job import Measurement
 from profiler.records.run import Run
+from profiler.report.listing import line
 from profiler.store import RUN_FILE, SESSION_FILE, Store
 from tests.cli.conftest import Measured
 from tests.messages_for_tests import make_journal
@@ -43,6 +47,19 @@ def test_runs_are_a_table_with_ids_that_can_be_typed_again(store: Store, capsys:
     assert main(["runs", "--store", str(store.root)]) == 0
     printed = capsys.readouterr().out
     assert all(run.run_id in printed for run in runs)
+
+
+@pytest.mark.parametrize(("room", "kept"), [(160, 13), (100, 11), (60, 5)])
+def test_in_a_narrow_terminal_whole_columns_go_and_no_line_is_broken(
+    store: Store, capsys: pytest.CaptureFixture[str], room: int, kept: int
+) -> None:
+    add_run(store, 0)
+    lines = [line(store.load(run_id), policy("moi-bench")) for run_id in store.run_ids()]
+    table = runs_table(lines, room)
+    assert len(table.columns) == kept
+    assert {"run", "model", "median", "tier"} <= {str(column.header) for column in table.columns}
+    Console(width=room).print(table)
+    assert len(capsys.readouterr().out.splitlines()) == 2
 
 
 def test_names_of_others_are_shown_as_they_are(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
@@ -182,6 +199,7 @@ def days(printed: str) -> list[int]:
         (["--sort", "latency", "--reverse"], [0, 1, 3, 2]),
         (["--sort", "model", "--limit", "2"], [0, 2]),
         (["--reverse", "--limit", "1"], [3]),
+        (["--limit", "1"], [3]),
     ],
 )
 def test_runs_are_filtered_and_sorted(

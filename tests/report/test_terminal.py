@@ -14,7 +14,7 @@ from rich.console import Console
 from profiler.catalog import policy
 from profiler.records.run import Doubt, Run
 from profiler.report.summary import summarise
-from profiler.report.terminal import plain, render, tier_line, where
+from profiler.report.terminal import plain, policy_line, render, tier_line, where
 from tests.records_for_tests import make_memory
 from tests.runs_for_tests import make_bundle_use, make_process, make_run, make_samples, make_settings, make_unit
 
@@ -86,14 +86,14 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
 
 def test_the_best_tier_tells_what_is_closest_to_its_limit() -> None:
     text = shown(make_run())
-    assert text.startswith("Tier D4 on this machine, which is no phone, the best: closest to its limit is ")
+    assert text.startswith("Tier D4, the best, on this machine, which is no phone. Closest to its limit: ")
     assert re.search(r"\(\d[\d.]* %, \d[\d.]* \w+ left\)", " ".join(text.split()))
 
 
 def test_a_lower_tier_tells_what_keeps_it_from_the_next() -> None:
     run = make_run(processes=(make_process(memory=make_memory(peak_bytes=3 * 1024**3)),))
     line = tier_line(summarise(run, Path(), policy("moi-bench")))
-    assert line.startswith("Tier D3 on this machine, which is no phone, limited by peak memory (3 GiB, ")
+    assert line.startswith("Tier D3, on this machine, which is no phone, limited by peak memory (3 GiB, ")
     assert "over the D4 limit of" in line
 
 
@@ -129,7 +129,7 @@ def test_a_failure_without_a_place_names_none() -> None:
 def test_a_tier_over_every_limit_is_none_though_the_run_completed() -> None:
     run = make_run(iterations=make_samples((10**13,) * 6), bundle=make_bundle_use(size_bytes=10**13))
     line = tier_line(summarise(run, Path(), policy("moi-bench")))
-    assert line.startswith(("Tier none: over every limit.", "Tier D1 on this machine, which is no phone, limited by "))
+    assert line.startswith(("Tier none: over every limit.", "Tier D1, on this machine, which is no phone, limited by "))
 
 
 def test_an_unknown_tier_names_what_was_not_measured() -> None:
@@ -147,3 +147,8 @@ def test_a_run_without_timed_images_has_no_latency_and_an_unknown_tier() -> None
 def test_one_process_is_not_called_a_median() -> None:
     assert "one fresh process, no spread" in shown(make_run())
     assert "median of 2 fresh processes" in shown(make_run(processes=(make_process(), make_process(process=1))))
+
+
+def test_a_policy_says_whose_its_limits_are() -> None:
+    summary = summarise(make_run(), Path(), policy("moi-bench"))
+    assert policy_line(summary).startswith("Policy moi-bench: of its limits 8 chosen here, 1 stated by its source; ")

@@ -71,6 +71,14 @@ def test_advice_on_outliers_depends_on_where_they_are_and_what_else_ran(
     assert told in doubt.advice
 
 
+@pytest.mark.parametrize(("others", "told"), [(0.0, "something slowed most images down"), (90.0, "other work paused")])
+def test_outliers_that_are_fast_are_what_the_device_can_do(others: float, told: str) -> None:
+    run = run_of(noisy(20, factor=[1.0] * 8 + [0.5, 0.6] + [1.0] * 10))
+    doubt = found("outliers", run, trace(environment(other_cpu_percent=others)))
+    assert "2 of 20 images lie far from the median of 40" in doubt.detail
+    assert told in doubt.advice
+
+
 def test_images_that_get_faster_ask_for_as_many_more_warmups() -> None:
     doubt = found("warming", run_of(noisy(30, factor=[1.5] * 5 + [1.0] * 25)))
     assert "The first 5 timed images took" in doubt.detail
@@ -79,6 +87,7 @@ def test_images_that_get_faster_ask_for_as_many_more_warmups() -> None:
 
 def test_half_a_run_is_no_warmup() -> None:
     doubt = found("warming", run_of(noisy(30, factor=[1.4] * 14 + [1.0] * 16)))
+    assert "The last third of the images took 2" in doubt.detail
     assert "No warm-up lasts that long" in doubt.advice
 
 

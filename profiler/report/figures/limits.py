@@ -24,18 +24,19 @@ def limits(summary: Summary) -> Drawing | None:
     rows = {metric: margins for metric, margins in rows.items() if margins}
     if not rows:
         return None
-    said = "; ".join(_said(metric, margins) for metric, margins in rows.items())
+    lack = "not measured" if summary.outcome in ("completed", "failed") else f"not judged: {summary.outcome}"
+    said = "; ".join(_said(metric, margins, lack) for metric, margins in rows.items())
     return Drawing(
         "limits",
         f"Each metric against the limits of policy {summary.tier.policy}. {said}.",
         f"The dot is the value, the lines are the upper limits of the tiers in policy {summary.tier.policy}; each "
         "scale is linear and starts at zero. A value left of a line meets that tier's limit.",
-        lambda width: _draw(rows, width),
+        lambda width: _draw(rows, lack, width),
     )
 
 
-def _said(metric: Metric, margins: Sequence[Margin]) -> str:
-    value = "not measured" if margins[0].value is None else quantity(metric, margins[0].value)
+def _said(metric: Metric, margins: Sequence[Margin], lack: str) -> str:
+    value = lack if margins[0].value is None else quantity(metric, margins[0].value)
     bounds = ", ".join(f"{m.tier} {quantity(metric, m.limit)}" for m in margins)
     return f"{_WORDS[metric]} {value}, limits {bounds}"
 
@@ -45,7 +46,7 @@ def quantity(metric: Metric, value: float) -> str:
     return format_ns(value) if metric == "latency" else format_bytes(value)
 
 
-def _draw(rows: dict[Metric, list[Margin]], width: int) -> Figure:
+def _draw(rows: dict[Metric, list[Margin]], lack: str, width: int) -> Figure:
     wide = width > NARROW
     row_height = _ROW if wide else _ROW + 18
     figure = paper(width, 6 + row_height * len(rows))
@@ -55,7 +56,7 @@ def _draw(rows: dict[Metric, list[Margin]], width: int) -> Figure:
         frame = axes(figure, left=left, right=right, top=top, bottom=top + 12)
         _row(frame, metric, margins, width - left - right)
         value = margins[0].value
-        words = "not measured" if value is None else quantity(metric, value)
+        words = lack if value is None else quantity(metric, value)
         _name(figure, _WORDS[metric], words, top, wide)
     return figure
 
