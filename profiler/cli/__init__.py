@@ -23,16 +23,28 @@ def main(arguments: Sequence[str] | None = None, *, open_device: Callable[[str, 
     A signal ends it with 128 and the signal's number: 130 for Ctrl-C, 143 for SIGTERM, 129 for SIGHUP.
     `open_device` opens by its name what is measured on, in the place of the product's own devices.
     """
-    _open_output()
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _main(arguments, open_device)
+    except KeyboardInterrupt:  # so early or so late that nothing is under way
+        return _finish(_stopped(), as_json=False)
+
+
+def _main(arguments: Sequence[str] | None, open_device: Callable[[str, Clock], Device] | None) -> int:
     with Signals() as signals:
+        _open_output()
+        given = list(sys.argv[1:] if arguments is None else arguments)
         end = _run(given, open_device)
     if isinstance(end, Failure) and signals.received:
         end = end._replace(exit_code=128 + signals.received[-1])
+    return _finish(end, as_json="--json" in given)
+
+
+def _finish(end: int | Failure, *, as_json: bool) -> int:
+    """Say what failed, get the output out, and return the exit code."""
     code = end.exit_code if isinstance(end, Failure) else end
     try:
         if isinstance(end, Failure):
-            tell(end, as_json="--json" in given)
+            tell(end, as_json=as_json)
         sys.stdout.flush()
     except OSError as error:
         return _lost_output(error, code)

@@ -60,6 +60,12 @@ def test_a_run_that_is_there_twice_is_counted(store: Store, run_id: str, tmp_pat
     assert "runs doubled" in missed(store, {run_id: IMAGES})
 
 
+def test_a_traceback_counts_once_the_program_has_begun() -> None:
+    loading = 'Traceback (most recent call last):\n  File "typing.py", line 29, in <module>\nKeyboardInterrupt\n'
+    begun = 'Traceback (most recent call last):\n  File "cli/__init__.py", line 28, in main\nKeyError\n'
+    assert [soak._broke_in_main(said) for said in ("stopped\n", loading, begun)] == [False, False, True]
+
+
 def test_a_short_soak_loses_nothing() -> None:
     report = soak.soak(3, seed=1)
     assert (report.sessions, sum(case.sessions for case in report.cases)) == (3, 3)

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,16 @@ def test_a_signal_that_was_ignored_before_stays_ignored() -> None:
         assert signals.received == []
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_ctrl_c_before_anything_is_under_way_is_no_bug(capsys: pytest.CaptureFixture[str]) -> None:
+    class Interrupted(tuple[str, ...]):
+        def __iter__(self) -> Iterator[str]:
+            raise KeyboardInterrupt
+
+    assert main(Interrupted()) == 130
+    printed = capsys.readouterr()
+    assert (printed.out, "stopped" in printed.err) == ("", True)
 
 
 def test_a_command_on_another_thread_leaves_signals_alone(capsys: pytest.CaptureFixture[str]) -> None:
