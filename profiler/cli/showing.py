@@ -24,6 +24,7 @@ from profiler.store import Store
 
 _WIDE = 160  # one line a run, for grep and the like
 _JUSTIFY: dict[str, JustifyMethod] = dict.fromkeys(("n", "median", "peak memory", "size", "doubts"), "right")
+_BETWEEN = 2  # spaces that rich leaves between two columns
 # In a narrow terminal these columns go, one after another, until the rest fits.
 _DISPENSABLE = ("steps", "size", "device", "protocol", "doubts", "n", "peak memory", "task", "outcome")
 
@@ -123,7 +124,7 @@ def _fitting(rows: Sequence[dict[str, str]], room: int) -> list[str]:
     names = list(rows[0])
     widths = {name: max(cell_len(name), *(cell_len(row[name]) for row in rows)) for name in names}
     for name in _DISPENSABLE:
-        if sum(widths[name] + 1 for name in names) <= room:
+        if sum(widths[name] + _BETWEEN for name in names) <= room:
             break
         names.remove(name)
     return names
