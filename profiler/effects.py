@@ -34,11 +34,12 @@ def after_gap(run: Run) -> stats.Ratio | None:
     """Return the time of timed images that followed a pause over that of images back to back.
 
     Those back to back are the other timed ones and the sampled ones of the observer pairs, which are made in burst
-    whatever the protocol is. None where either kind is missing.
+    whatever the protocol is; in a spaced run every timed image follows a pause. None where either kind is missing.
     """
     images = [s for s in run.iterations if s.gap_ns is not None and (s.phase == "timed" or _is_traced_observer(s))]
-    rested = [s.duration_ns for s in images if (s.gap_ns or 0) >= LONG_GAP_NS and s.phase == "timed"]
-    pressed = [s.duration_ns for s in images if (s.gap_ns or 0) < LONG_GAP_NS]
+    long_ns = 0 if run.measurement.kind == "spaced" else LONG_GAP_NS
+    rested = [s.duration_ns for s in images if s.phase == "timed" and (s.gap_ns or 0) >= long_ns]
+    pressed = [s.duration_ns for s in images if (s.gap_ns or 0) < LONG_GAP_NS and (s.phase != "timed" or long_ns)]
     return stats.ratio_of_medians(rested, pressed) if rested and pressed else None
 
 
@@ -60,7 +61,7 @@ def trend(run: Run) -> stats.Trend | None:
 def start_seconds(run: Run) -> list[float]:
     """Return when each timed image began, in seconds from the first."""
     images = timed(run)
-    return [(sample.start_boot_ns - images[0].start_boot_ns) / NS_PER_S for sample in images]
+    return [max(0, sample.start_boot_ns - images[0].start_boot_ns) / NS_PER_S for sample in images]
 
 
 def slowest_stage(run: Run) -> tuple[str, float] | None:

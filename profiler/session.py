@@ -260,7 +260,7 @@ class _Stall:
         # Counted in moments and not by the clock: a host that was asleep did not listen meanwhile.
         self._quiet_s += MOMENT_S
         if self._quiet_s >= self._timeout_s:
-            raise Stalled(f"no progress for {self._quiet_s:g} s")
+            raise Stalled(f"no progress for {self._quiet_s:g} s, the limit that --timeout sets")
 
 
 def _check_pushed(runner: Runner, job: Job) -> None:

@@ -5,6 +5,7 @@ import pytest
 from profiler import effects
 from profiler.quantities import NS_PER_S
 from profiler.records.event import StageTime
+from profiler.records.job import Measurement
 from profiler.records.run import CanarySample, IterationSample
 from tests.records_for_tests import BOOT_NS
 from tests.runs_for_tests import make_run, make_sample, make_samples
@@ -84,3 +85,12 @@ def test_the_stage_that_grew_most_is_named_with_its_ratio() -> None:
     images = (image(10, 100), image(10, 110), image(11, 150))
     assert effects.slowest_stage(make_run(iterations=images)) == ("denoise", pytest.approx(1.5))
     assert effects.slowest_stage(make_run(iterations=())) is None
+
+
+def test_in_a_spaced_run_every_timed_image_follows_a_pause_however_short() -> None:
+    spaced = Measurement(kind="spaced", gap_s=0.5)
+    rested = make_samples((120,) * 4, gap_ns=NS_PER_S // 2)
+    pressed = tuple(observer(100, traced=True) for _ in range(4))
+    ratio = effects.after_gap(make_run(measurement=spaced, iterations=rested + pressed))
+    assert ratio is not None
+    assert (ratio.ratio, ratio.n_above, ratio.n_below) == (pytest.approx(1.2), 4, 4)

@@ -372,7 +372,7 @@ def test_a_runner_that_makes_no_progress_is_given_up(
     device = FakeDevice(events=events, breaks=AssertionError("it was waited for"), exit_code=None)
     run = do(make_order(small_bundle, stall_timeout_s=1.0), device, store)
     assert (run.outcome, run.stage, run.component) == (outcome, stage, component)
-    assert run.reason == "timed_out: no progress for 1 s"
+    assert run.reason == "timed_out: no progress for 1 s, the limit that --timeout sets"
     assert run.processes[0].outcome == outcome
 
 
@@ -387,7 +387,7 @@ def test_a_runner_that_stops_when_it_is_given_up_on_has_timed_out_all_the_same(
 
     device = Obedient(events=(*GOOD[:7], *[None] * QUIET), breaks=AssertionError("it was waited for"))
     run = do(make_order(small_bundle, stall_timeout_s=1.0), device, store)
-    assert (run.outcome, run.reason) == ("failed", "timed_out: no progress for 1 s")
+    assert (run.outcome, run.reason) == ("failed", "timed_out: no progress for 1 s, the limit that --timeout sets")
     assert run.component == "denoiser"
 
 

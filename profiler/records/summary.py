@@ -126,7 +126,11 @@ class ArtifactSummary(Record):
 
 
 class Summary(Record):
-    """One run, summed up; `threads` is null where the runtime chose."""
+    """One run, summed up; `threads` is null where the runtime chose.
+
+    `peak_memory_bytes` is null where a process was killed; `peak_memory_at_least_bytes` is the largest peak of the
+    `memory_processes` that lived to tell theirs.
+    """
 
     schema_version: SchemaVersion = 2
     run_id: str
@@ -165,3 +169,5 @@ class Summary(Record):
     drift: DriftSummary | None = None
     after_gap: RatioSummary | None = None
     canary_ratio: float | None = None
+    peak_memory_at_least_bytes: int | None = None
+    memory_processes: int = 0

@@ -52,15 +52,15 @@ def _tiers(entries: Sequence[Entry]) -> str:
 
 
 def _timed(entries: Sequence[Entry], names: Sequence[str]) -> list[tuple[LatencySummary, str]]:
-    """Return the runs that have a latency, the fastest first."""
-    latencies = [entry.summary.latency_ns for entry in entries]
-    timed = [(latency, name) for latency, name in zip(latencies, names, strict=True) if latency]
-    return sorted(timed, key=lambda pair: pair[0].median)
+    """Return the runs that ended well and have a latency, the fastest first."""
+    pairs = zip(entries, names, strict=True)
+    timed = [(entry.summary.latency_ns, name) for entry, name in pairs if entry.summary.outcome == "completed"]
+    return sorted(((latency, name) for latency, name in timed if latency), key=lambda pair: pair[0].median)
 
 
 def _fastest(entries: Sequence[Entry], names: Sequence[str]) -> str:
     timed = _timed(entries, names)
-    if len(timed) < 2:
+    if len(timed) < 2 or timed[0][0].median == timed[1][0].median:
         return ""
     latency, name = timed[0]
     return f"lowest median latency: {format_ns(latency.median)} ({name}, n = {latency.n})"
@@ -82,12 +82,12 @@ def _difference(entries: Sequence[Entry], names: Sequence[str]) -> str:
 
 
 def _smallest(entries: Sequence[Entry], names: Sequence[str]) -> str:
-    peaks = [entry.summary.peak_memory_bytes for entry in entries]
-    held = [(peak, name) for peak, name in zip(peaks, names, strict=True) if peak]
-    if len(held) < 2:
+    pairs = zip(entries, names, strict=True)
+    peaks = [(entry.summary.peak_memory_bytes, name) for entry, name in pairs if entry.summary.outcome == "completed"]
+    held = sorted((peak, name) for peak, name in peaks if peak)
+    if len(held) < 2 or held[0][0] == held[1][0]:
         return ""
-    peak, name = min(held)
-    return f"lowest peak memory: {format_bytes(peak)} ({name})"
+    return f"lowest peak memory: {format_bytes(held[0][0])} ({held[0][1]})"
 
 
 def _likeness(entries: Sequence[Entry]) -> str:
@@ -143,6 +143,22 @@ def _cold(entry: Entry, median_ns: float | None) -> str:
     return "no process got as far" if median_ns is None else f"{format_ns(median_ns)} (n = {entry.summary.cold.n})"
 
 
+_YES_NO = {True: "on", False: "off", None: "unknown"}
+
+
+def _guidance(entry: Entry) -> str:
+    guidance = entry.run.settings.guidance
+    return f"{guidance.text:g}" if guidance.image is None else f"text {guidance.text:g}, image {guidance.image:g}"
+
+
+def _power(entry: Entry) -> str:
+    return {True: "external", False: "battery", None: "unknown"}[entry.run.conditions.power.external_power]
+
+
+def _source(entry: Entry) -> str:
+    return next((image.sha256[:12] for image in entry.run.images if image.role == "source"), "none")
+
+
 _Reader = Callable[[Entry], str]
 _RESULTS: tuple[tuple[str, _Reader], ...] = (
     ("id", lambda entry: entry.run.run_id),
@@ -172,11 +188,21 @@ _ALIKE: tuple[tuple[str, _Reader], ...] = (
     ("steps", lambda entry: str(entry.run.settings.steps)),
     ("image", lambda entry: f"{entry.run.settings.width}×{entry.run.settings.height}"),
     ("precision", lambda entry: entry.run.recipe.precision),
+    ("text encoder", lambda entry: entry.run.recipe.text_encoder),
+    ("compute unit", lambda entry: entry.run.recipe.compute_unit),
+    ("loading", lambda entry: entry.run.recipe.load_policy),
+    ("scheduler", lambda entry: entry.run.settings.scheduler),
+    ("guidance", _guidance),
     ("runtime", lambda entry: entry.run.engine or entry.run.recipe.runtime),
     (
         "threads",
         lambda entry: str(entry.run.settings.threads) if entry.run.settings.threads else "the runtime's choice",
     ),
+    ("power", _power),
+    ("power saving", lambda entry: _YES_NO[entry.run.conditions.power_save]),
+    ("governor", lambda entry: entry.run.conditions.cpu_governor or "unknown"),
     ("prompt", lambda entry: entry.run.settings.prompt),
+    ("negative prompt", lambda entry: entry.run.settings.negative_prompt or "none"),
+    ("source image", _source),
     ("seed", lambda entry: str(entry.run.settings.seed)),
 )

@@ -11,7 +11,7 @@ from profiler import effects, stats, tiers
 from profiler.effects import timed
 from profiler.records.event import MemoryReading, StageTime
 from profiler.records.policy import Measured, Policy, TierVerdict
-from profiler.records.run import IterationSample, ProcessRecord, Run
+from profiler.records.run import IterationSample, Run
 from profiler.records.summary import (
     ArtifactSummary,
     BundleSummary,
@@ -26,7 +26,7 @@ from profiler.records.summary import (
 )
 from profiler.validity import clock_fault, memory_fault
 
-_NO_METER = "no energy meter: the device has neither a power monitor nor a battery that discharges"
+_NO_METER = "not measured: this version reads no energy meter"
 _PLUGGED = "not measured: the device was on external power"
 
 
@@ -53,9 +53,11 @@ def summarise(run: Run, folder: Path, policy: Policy) -> Summary:
         protocol=protocol_text(run),
         bundle=_bundle(run),
         latency_ns=latency,
-        stages_ns=stage_medians(timed(run)),
-        cold=_cold(run.processes),
+        stages_ns={} if clock_fault(run) else stage_medians(timed(run)),
+        cold=_cold(run),
         peak_memory_bytes=peak_memory_bytes(run),
+        peak_memory_at_least_bytes=_largest((p.memory for p in run.processes), peak=True),
+        memory_processes=sum(process.memory is not None for process in run.processes),
         idle_memory_bytes=_largest(p.idle_memory for p in run.processes),
         memory_definition=next((p.memory.definition for p in run.processes if p.memory), None),
         observer_effect=_observer(run),
@@ -92,8 +94,13 @@ def measured(run: Run, latency: LatencySummary | None) -> Measured:
 
 
 def peak_memory_bytes(run: Run) -> int | None:
-    """Return the largest lifetime peak of the session's fresh processes, load included; None where it cannot be."""
-    return None if memory_fault(run) else _largest((p.memory for p in run.processes), peak=True)
+    """Return the largest lifetime peak of the session's fresh processes, load included.
+
+    None where one of them was killed, since its peak is unknown and most likely the largest, and where it cannot be.
+    """
+    if memory_fault(run) or any(process.memory is None for process in run.processes):
+        return None
+    return _largest((p.memory for p in run.processes), peak=True)
 
 
 def protocol_text(run: Run) -> str:
@@ -134,10 +141,11 @@ def _latency(run: Run) -> LatencySummary | None:
     )
 
 
-def _cold(processes: Sequence[ProcessRecord]) -> ColdSummary:
+def _cold(run: Run) -> ColdSummary:
+    processes = () if clock_fault(run) else run.processes
     loads = tuple(sum(p.load_ns_by_component.values()) for p in processes if p.first_image_ns is not None)
     firsts = tuple(p.first_image_ns for p in processes if p.first_image_ns is not None)
-    caches = {p.page_cache for p in processes}
+    caches = {p.page_cache for p in run.processes}
     return ColdSummary(
         load_ns=float(median(loads)) if loads else None,
         first_image_ns=float(median(firsts)) if firsts else None,

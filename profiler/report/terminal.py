@@ -37,18 +37,30 @@ def where(summary: Summary) -> str:
 def tier_line(summary: Summary) -> str:
     """Say the tier, what limits it, and how far the next one is."""
     tier = summary.tier
-    if tier.tier == "none":
-        return "Tier none: the run failed." if summary.outcome == "failed" else "Tier none: over every limit."
+    if tier.tier == "none" and summary.outcome == "failed":
+        return "Tier none: the run failed."
     if tier.tier == "unknown" and summary.outcome != "completed":
         return f"Tier unknown: the run was {summary.outcome}."
     if tier.tier == "unknown":
-        missing = " and ".join(_METRIC_WORDS[metric] for metric in tier.missing)
-        return f"Tier unknown: {missing} was not measured."
-    if not tier.limiting:
+        return f"Tier unknown: {' and '.join(_lack(summary, metric) for metric in tier.missing)}."
+    over = [_excess(margin) for margin in _next_limits(summary) if margin.metric in tier.limiting]
+    if not over:
         return f"Tier {tier.tier}, the best{_not_a_phone(summary)}. {_closest(summary)}."
-    better = f"D{int(tier.tier[1]) + 1}"
-    over = [margin for margin in tier.margins if margin.tier == better and margin.metric in tier.limiting]
-    return f"Tier {tier.tier}{_not_a_phone(summary)}, limited by {' and '.join(_excess(margin) for margin in over)}."
+    return f"Tier {tier.tier}{_not_a_phone(summary)}, limited by {' and '.join(over)}."
+
+
+def _lack(summary: Summary, metric: str) -> str:
+    """Say why a metric that the policy needs is missing."""
+    kind = {"latency": "broken_clock", "peak_memory": "implausible"}.get(metric)
+    kept_back = any(doubt.kind == kind for doubt in summary.doubts)
+    return f"{_METRIC_WORDS[metric]} was {'withheld' if kept_back else 'not measured'}"
+
+
+def _next_limits(summary: Summary) -> list[Margin]:
+    """Return the limits of the tier above the one that was reached, in the policy's own order of tiers."""
+    names = list(dict.fromkeys(margin.tier for margin in summary.tier.margins))
+    better = names[: names.index(summary.tier.tier)] if summary.tier.tier in names else names
+    return [margin for margin in summary.tier.margins if better and margin.tier == better[-1]]
 
 
 def policy_line(summary: Summary) -> str:
@@ -77,7 +89,7 @@ def _closest(summary: Summary) -> str:
     margin = max(margins, key=lambda m: m.share_of_limit or 0)
     return (
         f"Closest to its limit: {_METRIC_WORDS[margin.metric]}, {_quantity(margin, margin.value)} "
-        f"of {_quantity(margin, margin.limit)} ({100 * (margin.share_of_limit or 0):.2g} %, "
+        f"of {_quantity(margin, margin.limit)} ({100 * (margin.share_of_limit or 0):.3g} %, "
         f"{_quantity(margin, margin.margin)} left)"
     )
 
@@ -136,7 +148,7 @@ def rows(summary: Summary) -> Iterator[tuple[str, str]]:
 
 def _engine(summary: Summary) -> str:
     recipe = summary.recipe
-    threads = f"{summary.threads} threads" if summary.threads else "its own choice of threads"
+    threads = counted(summary.threads, "thread") if summary.threads else "its own choice of threads"
     size = f"{summary.width}×{summary.height}"
     return f"{summary.engine or recipe.runtime}, {recipe.compute_unit}, {threads}, {recipe.precision}, {size} pixels"
 
@@ -209,10 +221,17 @@ def _cold_rows(summary: Summary) -> Iterator[tuple[str, str]]:
 
 def _memory(summary: Summary) -> str:
     if summary.peak_memory_bytes is None:
-        return withheld(summary, "implausible") or "unknown: no process lived to its end"
+        return withheld(summary, "implausible") or _unknown_peak(summary)
     peak, idle = format_bytes(summary.peak_memory_bytes), format_bytes(summary.idle_memory_bytes)
-    of = f"largest of {summary.cold.n} processes" if summary.cold.n > 1 else "one process"
+    of = f"largest of {summary.memory_processes} processes" if summary.memory_processes > 1 else "one process"
     return f"{peak} ({of}), beside {idle} of the idle runner; {summary.memory_definition}"
+
+
+def _unknown_peak(summary: Summary) -> str:
+    if summary.peak_memory_at_least_bytes is None:
+        return "unknown: no process lived to its end"
+    least = format_bytes(summary.peak_memory_at_least_bytes)
+    return f"unknown: a process was killed, and took its peak with it; at least {least}, that of the others"
 
 
 def _sizes(summary: Summary) -> str:
@@ -233,8 +252,13 @@ def _observer_row(summary: Summary) -> Iterator[tuple[str, str]]:
     )
     yield (
         "observer effect",
-        f"sampling changes an image's time by {_percent(effect.ratio)} ({interval}; {effect.n} pairs)",
+        f"sampling changes an image's time by {_percent(effect.ratio)} ({interval}; {counted(effect.n, 'pair')})",
     )
+
+
+def counted(number: int, word: str) -> str:
+    """Write a number of things, one or several."""
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
 def _percent(ratio: float) -> str:

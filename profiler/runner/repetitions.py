@@ -62,7 +62,8 @@ class Repetitions:
         """Wait for the gap, and longer until the machine is ready or the time is up."""
         limit = Deadline(gap_s + READY_TIMEOUT_S, self._clock)
         self._readiness.begin()
-        self._wait(max(gap_s, _LEAST_GAP_S), f"a pause of {gap_s:g} s")
+        pause_s = max(gap_s, _LEAST_GAP_S)
+        self._wait(pause_s, f"a pause of {pause_s:g} s")
         while (lack := self._readiness.lack()) is not None:
             if limit.passed():
                 raise NotReady(f"not_ready: {lack}, after {READY_TIMEOUT_S:.0f} s of waiting")

@@ -28,7 +28,7 @@ def low_battery(evidence: Evidence) -> Doubt | None:
         return None
     return Doubt(
         kind="low_battery",
-        detail=f"The battery was at {percent:.0f} %, below {LOW_BATTERY_PERCENT:.0f} %.",
+        detail=f"The battery was at {percent:.3g} %, below {LOW_BATTERY_PERCENT:.0f} %.",
         advice=f"Charge it above {LOW_BATTERY_PERCENT:.0f} %, let it cool and measure again.",
     )
 

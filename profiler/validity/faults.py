@@ -56,13 +56,15 @@ def _peak(record: ProcessRecord | None) -> int | None:
 
 def samples_lost(evidence: Evidence) -> Doubt | None:
     """Doubt a run that holds fewer samples than were made."""
-    lost = _images_lost(evidence.run) or _memory_samples_lost(evidence)
-    if lost is None:
+    images, memory = _images_lost(evidence.run), _memory_samples_lost(evidence)
+    if images is None and memory is None:
         return None
     return Doubt(
         kind="samples_lost",
-        detail=f"Samples are missing: {lost}.",
-        advice="Other work may have kept the sampler from running: stop it and measure again.",
+        detail=f"Samples are missing: {images or memory}.",
+        advice="The journal lacks what the job was told to make: report it with this run's folder."
+        if images
+        else "Other work may have kept the sampler from running: stop it and measure again.",
     )
 
 
@@ -76,7 +78,7 @@ def _images_lost(run: Run) -> str | None:
     for phase, count in expected.items():
         found = sum(sample.phase == phase for sample in run.iterations)
         if found != count:
-            return f"{found} of {count} {phase} images"
+            return f"there are {found} {phase} images where {count} were ordered"
     return None
 
 

@@ -59,7 +59,7 @@ def _since(evidence: Evidence, change_at: int | None) -> str:
     if change_at is None:
         return ""
     seconds = (evidence.timed[change_at].start_boot_ns - evidence.timed[0].start_boot_ns) / NS_PER_S
-    return f", from image {change_at} ({seconds:.0f} s) on"
+    return f", from timed image {change_at + 1} of {len(evidence.timed)} ({seconds:.0f} s) on"
 
 
 def _slower_canary(evidence: Evidence) -> Iterator[str]:

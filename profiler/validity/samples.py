@@ -16,6 +16,7 @@ OUTLIER_SHARE = 0.05
 OBSERVER_SHARE = 0.01
 GAP_SHARE = 0.05
 WARMING_SHARE = 0.25
+MOST_NEEDED = 10_000
 
 
 def too_few(evidence: Evidence) -> Doubt | None:
@@ -55,13 +56,15 @@ def _narrowing(evidence: Evidence) -> str:
     if evidence.is_shared:
         return "Stop other work on the device first; more images of a busy device only tell its business better."
     needed = stats.needed_n(evidence.durations, WIDE_SHARE)
-    if needed is None or evidence.run.measurement.kind == "sustained":
+    if needed is None or needed > MOST_NEEDED or evidence.run.measurement.kind == "sustained":
         return "Steady the device: see the other doubts."
     return f"About {needed} images would bring it to ±{100 * WIDE_SHARE:.0f} %: --repeats {needed}."
 
 
 def coarse_clock(evidence: Evidence) -> Doubt | None:
     """Doubt times that come in steps: rounded to milliseconds, a spread of zero means nothing."""
+    if len(evidence.durations) >= LEAST_TIMED and len(set(evidence.durations)) == 1:
+        return _no_difference(evidence)
     step_ns = stats.resolution(evidence.durations) if evidence.durations else None
     if step_ns is None or step_ns <= COARSE_SHARE * median(evidence.durations):
         return None
@@ -69,6 +72,15 @@ def coarse_clock(evidence: Evidence) -> Doubt | None:
         kind="coarse_clock",
         detail=f"The times come in steps of {format_ns(step_ns)}, more than {100 * COARSE_SHARE:.0f} % of an image.",
         advice="Differences below a step cannot be seen; measure with a runner that keeps the clock's nanoseconds.",
+    )
+
+
+def _no_difference(evidence: Evidence) -> Doubt:
+    """Doubt times without any difference: no device is that steady."""
+    return Doubt(
+        kind="coarse_clock",
+        detail=f"All {len(evidence.durations)} images took exactly {format_ns(evidence.durations[0])}.",
+        advice="Their differences are below the clock's step; measure with a runner that keeps its nanoseconds.",
     )
 
 
@@ -147,9 +159,13 @@ def after_gap(evidence: Evidence) -> Doubt | None:
         return None
     return Doubt(
         kind="after_gap",
-        detail=f"Images after a pause took {100 * (ratio.ratio - 1):+.0f} % of the time of those back to back.",
+        detail=f"Images after a pause took {_longer(ratio.ratio)} than those back to back.",
         advice=_gap_advice(evidence, ratio.ratio),
     )
+
+
+def _longer(ratio: float) -> str:
+    return f"{100 * (ratio - 1):.0f} % longer" if ratio > 1 else f"{100 * (1 - ratio):.0f} % less"
 
 
 def _gap_advice(evidence: Evidence, ratio: float) -> str:
@@ -169,7 +185,7 @@ def observer_effect(evidence: Evidence) -> Doubt | None:
         return None
     return Doubt(
         kind="observer_effect",
-        detail=f"Sampling lengthens an image by {100 * (effect.median - 1):.0f} % (at least "
+        detail=f"Sampling lengthens an image by {100 * (effect.median - 1):.1f} % (at least "
         f"{100 * (effect.ci95[0] - 1):.1f} %).",
         advice="The samplers share cores with the model: use fewer --threads, and compare only with runs alike.",
     )

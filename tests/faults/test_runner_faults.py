@@ -32,7 +32,7 @@ KILLED, CRASHED, ABORTED = (
     r"runner_died: crashed \(SIGSEGV\)",
     "runner_died: aborted",
 )
-TIMED_OUT = "timed_out: no progress for 1 s"
+TIMED_OUT = "timed_out: no progress for 1 s, the limit that --timeout sets"
 # The small plan calls: text_encoder once an image, guide_step five times, denoiser four times, decoder once.
 CASES = {
     "killed while it loads the first component": Case(

@@ -173,3 +173,18 @@ def test_the_tier_follows_the_policy_that_is_asked() -> None:
     run = make_run()
     assert summarise(run, FOLDER, strict).tier.tier == "D4"
     assert summarise(run, FOLDER, none).tier.tier != "D4"
+
+
+def test_a_killed_process_takes_the_peak_with_it_and_leaves_a_lower_bound() -> None:
+    killed = make_process(process=1, outcome="failed", memory=None, first_image_ns=None)
+    summary = summary_of(outcome="failed", reason="runner_died: x", processes=(make_process(), killed))
+    assert summary.peak_memory_bytes is None
+    assert (summary.peak_memory_at_least_bytes, summary.memory_processes) == (160_000_000, 1)
+    assert next(m.value for m in summary.tier.margins if m.metric == "peak_memory") is None
+
+
+def test_a_broken_clock_withholds_all_that_it_timed() -> None:
+    summary = summary_of(iterations=make_samples((400, 0, 400)))
+    assert (summary.latency_ns, summary.stages_ns, summary.drift) == (None, {}, None)
+    assert (summary.cold.load_ns, summary.cold.first_image_ns) == (None, None)
+    assert summary.tier.tier == "unknown"

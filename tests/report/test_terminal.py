@@ -12,9 +12,11 @@ from msgspec.structs import replace
 from rich.console import Console
 
 from profiler.catalog import policy
+from profiler.quantities import GIB
 from profiler.records.run import Doubt, Run
 from profiler.report.summary import summarise
-from profiler.report.terminal import plain, policy_line, render, tier_line, where
+from profiler.report.terminal import counted, plain, policy_line, render, tier_line, where
+from profiler.validity import doubts
 from tests.records_for_tests import make_memory
 from tests.runs_for_tests import make_bundle_use, make_process, make_run, make_samples, make_settings, make_unit
 
@@ -152,3 +154,33 @@ def test_one_process_is_not_called_a_median() -> None:
 def test_a_policy_says_whose_its_limits_are() -> None:
     summary = summarise(make_run(), Path(), policy("moi-bench"))
     assert policy_line(summary).startswith("Policy moi-bench: of its limits 8 chosen here, 1 stated by its source; ")
+
+
+def test_the_next_tier_is_the_policys_own_and_not_the_next_number() -> None:
+    moi = policy("moi-bench")
+    without_d3 = replace(moi, tiers=tuple(rule for rule in moi.tiers if rule.tier != "D3"))
+    size = {"size_bytes": 3 * GIB, "total_size_bytes": 3 * GIB}
+    line = tier_line(summarise(make_run(bundle=make_bundle_use(**size)), Path(), without_d3))
+    assert line.startswith("Tier D2, on this machine, which is no phone, limited by size (3 GiB, 2 GiB over the D4 ")
+
+
+def test_below_every_tier_only_what_is_over_is_named() -> None:
+    moi = policy("moi-bench")
+    strict = replace(moi, tiers=moi.tiers[:1])
+    size = {"size_bytes": 3 * GIB, "total_size_bytes": 3 * GIB}
+    line = tier_line(summarise(make_run(bundle=make_bundle_use(**size)), Path(), strict))
+    assert (
+        line
+        == "Tier none, on this machine, which is no phone, limited by size (3 GiB, 2 GiB over the D4 limit of 1 GiB)."
+    )
+
+
+def test_what_was_withheld_is_not_called_unmeasured() -> None:
+    run = make_run(iterations=make_samples((400, 0, 400)))
+    run = replace(run, doubts=doubts(run, ()))
+    assert tier_line(summarise(run, Path(), policy("moi-bench"))) == "Tier unknown: latency was withheld."
+
+
+@pytest.mark.parametrize(("number", "words"), [(1, "1 pair"), (2, "2 pairs"), (0, "0 pairs")])
+def test_one_thing_is_one(number: int, words: str) -> None:
+    assert counted(number, "pair") == words

@@ -122,9 +122,14 @@ def test_a_pause_without_effect_is_no_doubt() -> None:
 def test_sampling_that_costs_surely_more_than_a_per_cent_is_told() -> None:
     pairs = observers([(round(1.05 * ns), ns) for ns in noisy(10)], start_boot_ns=END_NS)
     doubt = found("observer_effect", sound_run(iterations=images(make_samples(noisy(6)), *pairs)))
-    assert "lengthens an image by 5 %" in doubt.detail
+    assert "lengthens an image by 5.0 %" in doubt.detail
 
 
 def test_a_cost_that_may_be_nothing_is_no_doubt() -> None:
     wild = observers(list(zip(noisy(10, noise=0.1), noisy(10, noise=0.1, seed=9), strict=True)), start_boot_ns=END_NS)
     assert kinds(sound_run(iterations=images(make_samples(noisy(6)), *wild))) == []
+
+
+def test_times_without_any_difference_are_a_clocks_and_not_a_devices() -> None:
+    assert "All 20 images took exactly 400 ms" in found("coarse_clock", run_of((400_000_000,) * 20)).detail
+    assert "coarse_clock" not in kinds(run_of((400_000_000,) * 4))
