@@ -6,12 +6,12 @@ those that bitsandbytes computes on a CPU.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import gcd, prod
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 BLOCK = 64
 CODE_BOOK = (
@@ -85,19 +85,19 @@ def encode(weights: Tensor, absmax_dtype: torch.dtype = torch.float32) -> Nf4:
 
 def decode(coded: Nf4) -> Tensor:
     """Return the weights that the codes stand for, float32."""
-    return decode_parts(coded.codes, coded.absmax, coded.shape)
+    return decode_parts(coded.codes, coded.absmax, pair_book(), coded.shape)
 
 
-def decode_parts(codes: Tensor, absmax: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Decode from tensors; plain operations, which can be traced, without data-dependent shapes."""
+def decode_parts(codes: Tensor, absmax: Tensor, pairs: Tensor, shape: Sequence[int]) -> Tensor:
+    """Decode from tensors, of which `pairs` is the pair book; plain operations, which can be traced."""
     count = prod(shape)
-    pairs = pair_book()[codes.int()].reshape(-1)[:count]
+    levels = nn.functional.embedding(codes.int(), pairs).reshape(-1)[:count]
     scales = absmax.float()
     whole = count - count % BLOCK
-    blocks = pairs[:whole].reshape(-1, BLOCK) * scales[: whole // BLOCK, None]
+    blocks = levels[:whole].reshape(-1, BLOCK) * scales[: whole // BLOCK, None]
     if whole == count:
         return blocks.reshape(shape)
-    return torch.cat([blocks.reshape(-1), pairs[whole:] * scales[-1]]).reshape(shape)
+    return torch.cat([blocks.reshape(-1), levels[whole:] * scales[-1]]).reshape(shape)
 
 
 def pair_book() -> Tensor:
@@ -113,7 +113,9 @@ def _chunks(weights: Tensor) -> Iterator[Tensor]:
     together = BLOCK // gcd(BLOCK, width)  # so many rows end at a block's end
     step = together * max(1, _CHUNK // (together * width))
     for start in range(0, rows.shape[0], step):
-        yield from rows[start : start + step].reshape(-1).float().split(_CHUNK)
+        values = rows[start : start + step].reshape(-1)
+        for begin in range(0, len(values), _CHUNK):
+            yield values[begin : begin + _CHUNK].float()
 
 
 def _encode_chunk(values: Tensor) -> tuple[Tensor, Tensor]:
@@ -138,5 +140,5 @@ def _nearest(scaled: Tensor) -> Tensor:
 
 def _pack(codes: Tensor) -> Tensor:
     if len(codes) % 2:
-        codes = torch.nn.functional.pad(codes, (0, 1), value=_ZERO)
+        codes = nn.functional.pad(codes, (0, 1), value=_ZERO)
     return (codes[0::2] << 4) | codes[1::2]

@@ -105,7 +105,7 @@ def test_undefined_weights_are_refused(bad: float, place: int) -> None:
 
 
 def test_a_scale_too_large_for_half_precision_is_refused() -> None:
-    with pytest.raises(ValueError, match="too large for torch.float16"):
+    with pytest.raises(ValueError, match="scales too large"):
         nf4.encode(torch.full((64,), 1e5), torch.float16)
 
 
