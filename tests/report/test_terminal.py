@@ -147,3 +147,9 @@ def test_a_run_without_timed_images_has_no_latency_and_an_unknown_tier() -> None
 def test_one_process_is_not_called_a_median() -> None:
     assert "one fresh process, no spread" in shown(make_run())
     assert "median of 2 fresh processes" in shown(make_run(processes=(make_process(), make_process(process=1))))
+
+
+def test_the_text_encoders_scheme_is_named_where_it_differs_from_the_precision() -> None:
+    run = make_run()
+    assert "text encoder nf4" not in shown(run)
+    assert "fp32,textencodernf4" in unfolded(shown(replace(run, recipe=replace(run.recipe, text_encoder="nf4"))))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections import Counter
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from exporters.parts import TEXT_ENCODER, Graph, Part
 from exporters.progress import Stages
 from exporters.quantize.schemes import Scheme, apply
+from exporters.runtimes import onnx as onnx_runtime
 from exporters.runtimes.onnx import export_part
 from exporters.verify import difference
 from profiler.records.recipe import EncoderScheme
@@ -132,3 +134,12 @@ def test_the_same_network_gives_the_same_bytes(tmp_path: Path) -> None:
         apply([network], Scheme(name="nf4"))
         found.append(written(part_of(network, IDS), "nf4", tmp_path / turn).read_bytes())
     assert found[0] == found[1]
+
+
+def test_no_operator_is_used_that_phones_are_not_known_to_have(tmp_path: Path) -> None:
+    relied_on = tomllib.loads((Path(onnx_runtime.__file__).with_name("onnx.toml")).read_text())
+    assert relied_on["opset"] == small_recipe().opset
+    network = words()
+    apply([network], Scheme(name="nf4"))
+    nodes = onnx.load(written(part_of(network, IDS), "nf4", tmp_path)).graph.node
+    assert {node.op_type for node in nodes if node.domain} == set(relied_on["contrib"])
