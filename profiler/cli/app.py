@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -33,6 +33,30 @@ class LoadPolicyName(StrEnum):
 
     resident = "resident"
     sequential = "sequential"
+
+
+class RuntimeName(StrEnum):
+    """Which format a bundle is written in."""
+
+    onnx = "onnx"
+    executorch = "executorch"
+    coreml = "coreml"
+
+
+class PrecisionName(StrEnum):
+    """How precise the networks are."""
+
+    fp32 = "fp32"
+    fp16 = "fp16"
+
+
+class SchemeName(StrEnum):
+    """How the text encoder's weights are stored."""
+
+    fp32 = "fp32"
+    fp16 = "fp16"
+    int8 = "int8"
+    nf4 = "nf4"
 
 
 class MetricName(StrEnum):
@@ -88,6 +112,7 @@ app = typer.Typer(
 ONLY = "Which runs"
 DATES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
 WHAT, HOW, WHERE = "What is measured", "How it is measured", "Where, and what is printed"
+MADE = "How its bundle is made"
 
 Store = Annotated[
     Path | None,
@@ -108,11 +133,41 @@ NotRequired = Annotated[
     typer.Option("--not-required", help="Judge without this metric (may be repeated).", rich_help_panel=WHERE),
 ]
 
+RuntimeOption = Annotated[
+    RuntimeName | None, typer.Option("--runtime", help="Format.", rich_help_panel=MADE, show_default="onnx")
+]
+PrecisionOption = Annotated[
+    PrecisionName | None,
+    typer.Option("--precision", help="Of all networks.", rich_help_panel=MADE, show_default="fp32"),
+]
+SchemeOption = Annotated[
+    SchemeName | None,
+    typer.Option(
+        "--text-encoder",
+        help="The text encoder's weights: int8 per channel, or nf4 with a scale per 64.",
+        rich_help_panel=MADE,
+        show_default="as --precision",
+    ),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep",
+        metavar="PATTERN",
+        help="Text-encoder weights that stay as --precision has them, such as '*layers.0.*' (may be repeated).",
+        rich_help_panel=MADE,
+    ),
+]
+
 
 def _version(wanted: bool) -> None:
     if wanted:
         print(f"ondevice-profiler {__version__}")
         raise typer.Exit
+
+
+def _value(chosen: StrEnum | None) -> Any:
+    return chosen.value if chosen else None
 
 
 def _values(chosen: Sequence[StrEnum] | None) -> tuple[str, ...]:
@@ -169,6 +224,10 @@ def profile(
         int | None, typer.Option(min=0, max=2**53 - 1, help="Seed of the noise.", rich_help_panel=WHAT)
     ] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Denoising steps.", rich_help_panel=WHAT)] = None,
+    runtime: RuntimeOption = None,
+    precision: PrecisionOption = None,
+    text_encoder: SchemeOption = None,
+    keep: Keep = None,
     protocol: Annotated[
         ProtocolName,
         typer.Option(
@@ -257,6 +316,7 @@ def profile(
         wishes,
         how,
         measuring.Judging(policy, tuple(metric.value for metric in not_required or ())),
+        measuring.Wanted(_value(runtime), _value(precision), _value(text_encoder), tuple(keep or ())),
         store=store,
         dry_run=dry_run,
         as_json=as_json,
@@ -273,6 +333,10 @@ def export(
     load_policy: Annotated[
         LoadPolicyName, typer.Option(help="resident: all components stay loaded; sequential: one at a time.")
     ] = LoadPolicyName.resident,
+    runtime: RuntimeOption = None,
+    precision: PrecisionOption = None,
+    text_encoder: SchemeOption = None,
+    keep: Keep = None,
     as_json: Json = False,
 ) -> int:
     """Export a model to a bundle, verified against its own PyTorch loop.
@@ -280,8 +344,10 @@ def export(
     Cached by content: the same weights and recipe are exported once. Needs the export extra.
     """
     from profiler.cli import exporting
+    from profiler.exporting import Wanted
 
-    return exporting.export(model, out, load_policy.value, as_json=as_json)
+    wanted = Wanted(_value(runtime), _value(precision), _value(text_encoder), tuple(keep or ()), load_policy.value)
+    return exporting.export(model, out, wanted, as_json=as_json)
 
 
 @app.command()

@@ -17,7 +17,7 @@ from profiler.cli.places import OpenDevice, open_policy, open_store, tidy, usabl
 from profiler.cli.progress import ExportProgress, SessionProgress
 from profiler.clock import RealClock
 from profiler.errors import InputError
-from profiler.exporting import bundle_for, is_ready
+from profiler.exporting import ANY, Wanted, bundle_for, is_ready
 from profiler.inputs import Wishes, job_inputs, plan_for
 from profiler.quantities import format_bytes
 from profiler.records.bundle import Bundle
@@ -31,7 +31,7 @@ from profiler.session import Order, bundle_use, measure
 _GAP_S, _MINUTES = 2.0, 10.0
 _THREADS_PER_CORE = 16
 
-__all__ = ["How", "Judging", "Wishes", "profile"]
+__all__ = ["How", "Judging", "Wanted", "Wishes", "profile"]
 
 
 class How(NamedTuple):
@@ -62,6 +62,7 @@ def profile(
     wishes: Wishes,
     how: How,
     judging: Judging,
+    wanted: Wanted = ANY,
     *,
     store: Path | None,
     dry_run: bool,
@@ -73,9 +74,9 @@ def profile(
     device = (open_device or places.open_device)(device_name, clock)
     policy = open_policy(judging.policy, judging.not_required)
     place = open_store(store)
-    if dry_run and not is_ready(model):
+    if dry_run and not is_ready(model, wanted):
         return _say_export_comes_first(model, as_json=as_json)
-    order = _order(_bundle(model), task, wishes, how)
+    order = _order(_bundle(model, wanted), task, wishes, how)
     for line in order.inputs.notes:
         notes().print(plain(line, style="yellow"))
     if dry_run:
@@ -96,9 +97,9 @@ def exit_code(run: Run) -> int:
     return {"completed": 0, "refused": 2, "aborted": 3, "interrupted": 3}[run.outcome]
 
 
-def _bundle(model: str) -> Path:
+def _bundle(model: str, wanted: Wanted) -> Path:
     with ExportProgress(notes()) as progress:
-        folder = bundle_for(model, progress.report)
+        folder = bundle_for(model, progress.report, wanted)
     return usable(folder, "a bundle", "Give it another name.")
 
 
@@ -177,6 +178,8 @@ def _facts(order: Order, device: str, store: Path) -> dict[str, object]:
         "prompt": order.inputs.prompt,
         "seed": order.inputs.seed,
         "bundle": str(order.bundle_folder),
+        "precision": order.bundle.recipe.precision,
+        "text_encoder": order.bundle.recipe.text_encoder,
         "size_bytes": use.size_bytes,
         "protocol": order.measurement.kind,
         "cold_starts": order.cold_starts,

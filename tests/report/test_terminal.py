@@ -184,3 +184,9 @@ def test_what_was_withheld_is_not_called_unmeasured() -> None:
 @pytest.mark.parametrize(("number", "words"), [(1, "1 pair"), (2, "2 pairs"), (0, "0 pairs")])
 def test_one_thing_is_one(number: int, words: str) -> None:
     assert counted(number, "pair") == words
+
+
+def test_the_text_encoders_scheme_is_named_where_it_differs_from_the_precision() -> None:
+    run = make_run()
+    assert "text encoder nf4" not in shown(run)
+    assert "fp32,textencodernf4" in unfolded(shown(replace(run, recipe=replace(run.recipe, text_encoder="nf4"))))
