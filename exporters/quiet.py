@@ -7,7 +7,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 
-_LOGGERS = ("torch.onnx", "torch.export", "onnxscript", "onnx_ir", "diffusers", "transformers")
+_LOGGERS = ("torch.onnx", "torch.export", "onnxscript", "onnx_ir", "diffusers", "transformers", "coremltools")
 
 
 @contextlib.contextmanager

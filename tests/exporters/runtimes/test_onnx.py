@@ -18,7 +18,8 @@ from torch import Tensor, nn
 
 from exporters.parts import Graph, Part
 from exporters.progress import Stages
-from exporters.runtimes.onnx import export_part, file_name, write_model
+from exporters.runtimes.onnx import export_part, write_model
+from exporters.runtimes.paths import file_name
 from profiler.errors import InternalError, ModelError
 from tests.exporters.small_pipelines import small_recipe
 

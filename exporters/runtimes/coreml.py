@@ -1,0 +1,155 @@
+"""Parts to Core ML packages: iOS 18 MIL programs, float16 unless the recipe says float32."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from exporters.coreml_package import write_package
+from exporters.parts import Graph, Part
+from exporters.progress import Stages
+from exporters.quiet import quiet
+from exporters.runtimes import Runtime
+from exporters.runtimes.paths import function_path
+from profiler.errors import InternalError, ModelError
+from profiler.records.bundle import Component, Function
+from profiler.records.plan import Port
+from profiler.records.recipe import Precision, Recipe
+from profiler.records.record import DType
+
+with quiet():  # at import coremltools tells of what only macOS has, and of torch's version
+    import coremltools
+    from coremltools.converters.mil import Builder
+    from coremltools.converters.mil.frontend.torch import ops, torch_op_registry
+    from coremltools.proto import FeatureTypes_pb2
+
+    from exporters.verify_coreml import MilInterpreter
+
+SUFFIX = ".mlpackage"
+# Scheduler arithmetic is never rounded: a step adds differences of nearly equal terms.
+_ALWAYS_FP32 = ("guide_step",)
+# Left whole, because MIL has them: taken apart, a linear layer becomes a matmul that weight compression does not see,
+# and the masks of text encoders become operations that coremltools does not know.
+_KEPT = (
+    torch.ops.aten.linear.default,
+    torch.ops.aten.matmul.default,
+    torch.ops.aten.scaled_dot_product_attention.default,
+    torch.ops.aten.layer_norm.default,
+    torch.ops.aten.group_norm.default,
+    torch.ops.aten.silu.default,
+    torch.ops.aten.gelu.default,
+    torch.ops.aten.upsample_nearest2d.vec,
+)
+_DTYPES: dict[int, DType] = {
+    FeatureTypes_pb2.ArrayFeatureType.FLOAT32: "float32",
+    FeatureTypes_pb2.ArrayFeatureType.INT32: "int32",
+}
+_NUMPY = {torch.float32: np.float32, torch.int32: np.int32}
+
+
+def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Component:
+    """Write a part's functions as packages below `folder`. Raises ModelError where coremltools cannot convert one."""
+    precision: Precision = "fp32" if part.name in _ALWAYS_FP32 else recipe.precision
+    functions: dict[str, Function] = {}
+    files: list[str] = []
+    for name, graph in part.graphs.items():
+        stages.begin(f"export {part.name}.{name}")
+        path = function_path(part.name, name, SUFFIX)
+        specification, written = _write(f"{part.name}.{name}", graph, precision, folder / path)
+        files += [f"{path}/{file}" for file in written]
+        functions[name] = Function(
+            path=path,
+            inputs=_ports(specification.description.input),
+            outputs=_ports(specification.description.output),
+        )
+    return Component(functions=functions, files=tuple(files), parameters=part.parameters, precision=precision)
+
+
+def _write(name: str, graph: Graph, precision: Precision, destination: Path) -> tuple[Any, list[str]]:
+    with tempfile.TemporaryDirectory() as scratch:
+        model = _convert(name, graph, precision, Path(scratch) / f"model{SUFFIX}")
+        specification = model.get_spec()
+        _strip(specification)
+        weights = Path(model.weights_dir) / "weight.bin"
+        written = write_package(
+            destination,
+            specification.SerializeToString(deterministic=True),
+            weights if weights.is_file() else None,
+        )
+    return specification, written
+
+
+def _convert(name: str, graph: Graph, precision: Precision, destination: Path) -> Any:
+    """Return the converted model, its files in `destination`."""
+    try:
+        with quiet():
+            _register_alias()
+            program = torch.export.export(graph.module, tuple(graph.inputs.values()), strict=False)
+            return coremltools.convert(
+                program.run_decompositions(_decompositions()),
+                convert_to="mlprogram",
+                minimum_deployment_target=coremltools.target.iOS18,
+                compute_precision=_precision(precision),
+                inputs=[_input(port, example) for port, example in graph.inputs.items()],
+                outputs=[coremltools.TensorType(name=port, dtype=np.float32) for port in graph.outputs],
+                package_dir=str(destination),
+                skip_model_load=True,
+            )
+    except Exception as error:  # both raise whatever the model's own code and their own passes raise
+        raise ModelError(f"cannot convert {name} to Core ML: {_first_line(error)}") from error
+
+
+def _precision(precision: Precision) -> Any:
+    return coremltools.precision.FLOAT16 if precision == "fp16" else coremltools.precision.FLOAT32
+
+
+def _input(name: str, example: torch.Tensor) -> Any:
+    if example.dtype not in _NUMPY:
+        raise InternalError(f"graph input {name} is {example.dtype}; only float32 and int32 may be")
+    return coremltools.TensorType(name=name, shape=tuple(example.shape), dtype=_NUMPY[example.dtype])
+
+
+def _decompositions() -> Mapping[Any, Any]:
+    table = torch.export.default_decompositions()
+    for operation in _KEPT:
+        table.pop(operation, None)
+    return table
+
+
+def _register_alias() -> None:
+    """Teach coremltools torch's alias, which text encoders end in; coremltools issue 2517."""
+    if "alias" not in torch_op_registry._TORCH_OPS_REGISTRY:
+
+        def alias(context: Any, node: Any) -> None:
+            (x,) = ops._get_inputs(context, node, expected=1)
+            context.add(Builder.identity(x=x, name=node.name))
+
+        torch_op_registry.register_torch_op(alias)
+
+
+def _strip(specification: Any) -> None:
+    """Remove the date of the conversion, which would make every export differ."""
+    specification.description.metadata.userDefined.pop("com.github.apple.coremltools.conversion_date", None)
+
+
+def _ports(features: Any) -> tuple[Port, ...]:
+    return tuple(_port(feature) for feature in features)
+
+
+def _port(feature: Any) -> Port:
+    array = feature.type.multiArrayType
+    if feature.type.WhichOneof("Type") != "multiArrayType" or array.dataType not in _DTYPES:
+        raise InternalError(f"graph boundary {feature.name} is no float32 or int32 array")
+    return Port(name=feature.name, dtype=_DTYPES[array.dataType], shape=tuple(int(size) for size in array.shape))
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+RUNTIME = Runtime(export_part=export_part, engine=MilInterpreter, tools=("coremltools",))
