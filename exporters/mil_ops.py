@@ -86,6 +86,17 @@ def layer_norm(
     return functional.layer_norm(x, x.shape[over[0] :], gamma, beta, float(epsilon))
 
 
+def batch_norm(
+    x: Tensor,
+    mean: Tensor,
+    variance: Tensor,
+    gamma: Tensor | None = None,
+    beta: Tensor | None = None,
+    epsilon: Tensor | float = 1e-5,
+) -> Tensor:
+    return functional.batch_norm(x, mean, variance, gamma, beta, eps=float(epsilon))
+
+
 def softmax(x: Tensor, axis: Tensor | int = -1) -> Tensor:
     return torch.softmax(x, dim=int(axis))
 
@@ -295,7 +306,7 @@ OPERATIONS: dict[str, Operation] = {
     **{
         function.__name__: function
         for function in (
-            linear, conv, matmul, scaled_dot_product_attention, layer_norm, softmax, gelu, leaky_relu, rsqrt, inverse,
+            linear, conv, matmul, scaled_dot_product_attention, layer_norm, batch_norm, softmax, gelu, leaky_relu, rsqrt, inverse,
             log, clip, real_div, concat, stack, split, expand_dims, squeeze, reshape, transpose, tile, slice_by_index,
             slice_by_size, select, cast, gather, pad, upsample_nearest_neighbor, pixel_shuffle, pixel_unshuffle,
             constexpr_blockwise_shift_scale, constexpr_lut_to_dense,

@@ -39,7 +39,7 @@ class Blobs:
         size = path.stat().st_size
         if size < 2 * _RECORD.size:
             raise BrokenBlob(f"{path.name} is cut short: {size} bytes")
-        self._bytes = np.memmap(path, dtype=np.uint8, mode="r")
+        self._bytes = np.memmap(path, dtype=np.uint8, mode="c")  # private: torch warns of arrays that it may not write to
         version = int.from_bytes(self._bytes[4:8].tobytes(), "little")
         if version != _VERSION:
             raise BrokenBlob(f"{path.name} is of version {version}; {_VERSION} is known")
@@ -52,7 +52,6 @@ class Blobs:
         count = math.prod(shape)
         data = self._data(offset, code, dtype, (count * bits + 7) // 8)
         values = _unpacked(data, count) if bits == 4 else np.frombuffer(data, dtype=read_as)
-        # Arrays over a map are read-only, which torch warns of; nothing here writes into a constant.
         values = values.astype(np.int32) if read_as is np.uint16 else values
         return torch.from_numpy(values.reshape(tuple(shape)))
 

@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 from exporters.parts import Part
 from exporters.progress import Stages
-from profiler.errors import MissingExtra, UnknownName
+from profiler.errors import UnknownName
 from profiler.records.bundle import Component
 from profiler.records.recipe import Recipe
 from profiler.runner.engines.engine import Engine
 
-# Recipe's runtime → module here, its package that may be missing, and the extra that installs it; imported when asked
-# for, since each brings a toolchain.
-_MODULES = {
-    "onnx": ("exporters.runtimes.onnx", "onnx_ir", "export"),
-    "coreml": ("exporters.runtimes.coreml", "coremltools", "coreml"),
-}
-_TITLES = {"onnx": "ONNX", "coreml": "Core ML"}
+# Recipe's runtime → module here; imported when asked for, since each brings a toolchain.
+_MODULES = {"onnx": "exporters.runtimes.onnx", "coreml": "exporters.runtimes.coreml"}
 
 
 class Runtime(NamedTuple):
@@ -40,8 +34,5 @@ def runtime(name: str) -> Runtime:
     """Return a format by its recipe's name. Raises UnknownName, or MissingExtra without its toolchain."""
     if name not in _MODULES:
         raise UnknownName("runtime", name, _MODULES)
-    module, package, extra = _MODULES[name]
-    if find_spec(package) is None:
-        raise MissingExtra(f"exporting to {_TITLES[name]}", extra)
-    found: Runtime = import_module(module).RUNTIME
+    found: Runtime = import_module(_MODULES[name]).RUNTIME
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,15 @@ from exporters.parts import Graph, Part
 from exporters.progress import Stages
 from exporters.quiet import quiet
 from exporters.runtimes import Runtime
-from exporters.runtimes.paths import function_path
-from profiler.errors import InternalError, ModelError
+from exporters.runtimes.layout import function_path
+from profiler.errors import InternalError, MissingExtra, ModelError
 from profiler.records.bundle import Component, Function
 from profiler.records.plan import Port
 from profiler.records.recipe import Precision, Recipe
 from profiler.records.record import DType
 
+if find_spec("coremltools") is None:
+    raise MissingExtra("exporting to Core ML", "coreml")
 with quiet():  # at import coremltools tells of what only macOS has, and of torch's version
     import coremltools
     from coremltools.converters.mil import Builder
@@ -30,9 +33,11 @@ with quiet():  # at import coremltools tells of what only macOS has, and of torc
 
     from exporters.verify_coreml import MilInterpreter
 
-SUFFIX = ".mlpackage"
+ENDING = "mlpackage"
 # Scheduler arithmetic is never rounded: a step adds differences of nearly equal terms.
 _ALWAYS_FP32 = ("guide_step",)
+# A timestep becomes an angle by a few operations: its shape, a factor per frequency, a scale.
+_STEPS_TO_A_SINE = 6
 # Left whole, because MIL has them: taken apart, a linear layer becomes a matmul that weight compression does not see,
 # and the masks of text encoders become operations that coremltools does not know.
 _KEPT = (
@@ -59,7 +64,7 @@ def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Com
     files: list[str] = []
     for name, graph in part.graphs.items():
         stages.begin(f"export {part.name}.{name}")
-        path = function_path(part.name, name, SUFFIX)
+        path = function_path(part.name, name, ENDING)
         specification, written = _write(f"{part.name}.{name}", graph, precision, folder / path)
         files += [f"{path}/{file}" for file in written]
         functions[name] = Function(
@@ -72,7 +77,7 @@ def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Com
 
 def _write(name: str, graph: Graph, precision: Precision, destination: Path) -> tuple[Any, list[str]]:
     with tempfile.TemporaryDirectory() as scratch:
-        model = _convert(name, graph, precision, Path(scratch) / f"model{SUFFIX}")
+        model = _convert(name, graph, precision, Path(scratch) / f"model.{ENDING}")
         specification = model.get_spec()
         _strip(specification)
         weights = Path(model.weights_dir) / "weight.bin"
@@ -105,7 +110,17 @@ def _convert(name: str, graph: Graph, precision: Precision, destination: Path) -
 
 
 def _precision(precision: Precision) -> Any:
-    return coremltools.precision.FLOAT16 if precision == "fp16" else coremltools.precision.FLOAT32
+    if precision == "fp32":
+        return coremltools.precision.FLOAT32
+    return coremltools.transform.FP16ComputePrecision(op_selector=lambda operation: not _feeds_a_sine(operation))
+
+
+def _feeds_a_sine(operation: Any, steps: int = _STEPS_TO_A_SINE) -> bool:
+    """Tell whether all that follows from an operation is a sine: float16 angles near 1000 are off by up to 0.25."""
+    if operation.op_type in ("sin", "cos"):
+        return True
+    following = [each for output in operation.outputs for each in output.child_ops]
+    return bool(following) and steps > 0 and all(_feeds_a_sine(each, steps - 1) for each in following)
 
 
 def _input(name: str, example: torch.Tensor) -> Any:

@@ -12,7 +12,7 @@ from exporters.parts import Graph, Part
 from exporters.progress import Stages
 from exporters.quiet import quiet
 from exporters.runtimes import Runtime
-from exporters.runtimes.paths import function_path
+from exporters.runtimes.layout import function_path
 from profiler.errors import InternalError, ModelError
 from profiler.records.bundle import Component, Function
 from profiler.records.plan import Port
@@ -31,7 +31,7 @@ def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Com
     files: list[str] = []
     for name, graph in part.graphs.items():
         stages.begin(f"export {part.name}.{name}")
-        path = function_path(part.name, name, ".onnx")
+        path = function_path(part.name, name, "onnx")
         model = _trace(f"{part.name}.{name}", graph, recipe.opset)
         files += write_model(model, folder, path)
         functions[name] = Function(path=path, inputs=_ports(model.graph.inputs), outputs=_ports(model.graph.outputs))
