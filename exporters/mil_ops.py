@@ -276,6 +276,10 @@ def constexpr_lut_to_dense(indices: Tensor, lut: Tensor, vector_axis: Tensor | N
     return lut.reshape(-1)[indices.to(torch.int64)]
 
 
+def constexpr_cast(source_val: Tensor, output_dtype: str) -> Tensor:
+    return cast(source_val, output_dtype)
+
+
 def _by_block(values: Tensor, shape: Sequence[int]) -> Tensor:
     """Repeat one value a block to one value an element."""
     for axis, (blocks, size) in enumerate(zip(values.shape, shape, strict=True)):
@@ -309,7 +313,7 @@ OPERATIONS: dict[str, Operation] = {
             linear, conv, matmul, scaled_dot_product_attention, layer_norm, batch_norm, softmax, gelu, leaky_relu, rsqrt, inverse,
             log, clip, real_div, concat, stack, split, expand_dims, squeeze, reshape, transpose, tile, slice_by_index,
             slice_by_size, select, cast, gather, pad, upsample_nearest_neighbor, pixel_shuffle, pixel_unshuffle,
-            constexpr_blockwise_shift_scale, constexpr_lut_to_dense,
+            constexpr_blockwise_shift_scale, constexpr_lut_to_dense, constexpr_cast,
         )
     },  # fmt: skip
     "reduce_mean": _reduction(torch.mean),

@@ -27,10 +27,9 @@ if find_spec("coremltools") is None:
     raise MissingExtra("exporting to Core ML", "coreml")
 with quiet():  # at import coremltools tells of what only macOS has, and of torch's version
     import coremltools
-    from coremltools.converters.mil import Builder
-    from coremltools.converters.mil.frontend.torch import ops, torch_op_registry
     from coremltools.proto import FeatureTypes_pb2
 
+    from exporters.runtimes.coreml_operators import UNWANTED_PASS, register_operators
     from exporters.verify_coreml import MilInterpreter
 
 ENDING = "mlpackage"
@@ -93,7 +92,7 @@ def _convert(name: str, graph: Graph, precision: Precision, destination: Path) -
     """Return the converted model, its files in `destination`."""
     try:
         with quiet():
-            _register_alias()
+            register_operators(precision)
             program = torch.export.export(graph.module, tuple(graph.inputs.values()), strict=False)
             return coremltools.convert(
                 program.run_decompositions(_decompositions()),
@@ -102,6 +101,7 @@ def _convert(name: str, graph: Graph, precision: Precision, destination: Path) -
                 compute_precision=_precision(precision),
                 inputs=[_input(port, example) for port, example in graph.inputs.items()],
                 outputs=[coremltools.TensorType(name=port, dtype=np.float32) for port in graph.outputs],
+                pass_pipeline=_passes(),
                 package_dir=str(destination),
                 skip_model_load=True,
             )
@@ -123,6 +123,12 @@ def _feeds_a_sine(operation: Any, steps: int = _STEPS_TO_A_SINE) -> bool:
     return bool(following) and steps > 0 and all(_feeds_a_sine(each, steps - 1) for each in following)
 
 
+def _passes() -> Any:
+    passes = coremltools.PassPipeline.DEFAULT
+    passes.remove_passes([UNWANTED_PASS])
+    return passes
+
+
 def _input(name: str, example: torch.Tensor) -> Any:
     if example.dtype not in _NUMPY:
         raise InternalError(f"graph input {name} is {example.dtype}; only float32 and int32 may be")
@@ -134,17 +140,6 @@ def _decompositions() -> Mapping[Any, Any]:
     for operation in _KEPT:
         table.pop(operation, None)
     return table
-
-
-def _register_alias() -> None:
-    """Teach coremltools torch's alias, which text encoders end in; coremltools issue 2517."""
-    if "alias" not in torch_op_registry._TORCH_OPS_REGISTRY:
-
-        def alias(context: Any, node: Any) -> None:
-            (x,) = ops._get_inputs(context, node, expected=1)
-            context.add(Builder.identity(x=x, name=node.name))
-
-        torch_op_registry.register_torch_op(alias)
 
 
 def _strip(specification: Any) -> None:
