@@ -13,9 +13,14 @@ import numpy.typing as npt
 import torch
 from torch import nn
 
+from exporters.quantize.held import count_weights
 from profiler.errors import InputError
+from profiler.records.recipe import EncoderScheme, Precision, Recipe
 from profiler.records.record import Task
 from profiler.records.spec import TaskDefaults
+
+# The part that a recipe's text-encoder scheme is for, whatever the family.
+TEXT_ENCODER = "text_encoder"
 
 Floats = npt.NDArray[np.float32]
 
@@ -45,8 +50,19 @@ class Part:
     @property
     def parameters(self) -> int:
         """Count the weights, those that several functions share once."""
-        shared = {id(weight): weight.numel() for graph in self.graphs.values() for weight in graph.module.parameters()}
-        return sum(shared.values())
+        return count_weights(self.modules)
+
+    @property
+    def modules(self) -> list[nn.Module]:
+        """Return the functions' modules."""
+        return [graph.module for graph in self.graphs.values()]
+
+    def precision(self, recipe: Recipe) -> Precision | EncoderScheme:
+        """Return how precise a recipe wants this part: the text encoder has a scheme of its own, and arithmetic
+        without weights stays exact."""
+        if self.name == TEXT_ENCODER:
+            return recipe.text_encoder
+        return recipe.precision if self.parameters else "fp32"
 
 
 class Reference(NamedTuple):

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from exporters import default_inputs, plans, prompts, schedules, sources
+from exporters import default_inputs, plans, prompts, schedules, sources, text_encoder
 from exporters.families import stable_diffusion
 from exporters.guide_step import guide_step
 from exporters.parts import Model, Part
 from exporters.progress import Progress, Stages, silent
-from exporters.runtimes import runtime
+from exporters.runtimes import check_expresses, runtime
 from exporters.tasks import TOKENIZER, Planner
 from exporters.verify import Verifier
 from profiler import codec
@@ -42,12 +42,15 @@ def export(
     """
     settings = dict(tasks or spec.tasks)
     family, target = _family(spec.family), runtime(recipe.runtime)
+    check_expresses(recipe, target)
     stages = Stages(progress)
     with written_whole(destination) as folder:
         stages.begin("load")
         located = sources.locate(spec, family.SUBFOLDERS)
         model: Model = family.load(located.folder, recipe)
         _check_tasks(spec, model, settings)
+        quantized = text_encoder.quantize(model, recipe)
+        model = text_encoder.reference_title(model, recipe)
 
         stages.begin("schedules")
         table = schedules.tabulate(model.scheduler, [chosen.steps for chosen in settings.values()])
@@ -68,16 +71,18 @@ def export(
         verification = verifier.verify(parts, planned, recipe)
 
         stages.begin("manifest")
+        written = {task: planner.write(chosen) for task, chosen in planned.items()}
+        files = _files(folder)
         bundle = Bundle(
             model=spec.name,
             source=located.source,
             licence=spec.licence,
             recipe=recipe,
-            components=components,
-            tasks={task: planner.write(chosen) for task, chosen in planned.items()},
+            components=text_encoder.described(components, quantized, files),
+            tasks=written,
             prompt_encoding=PromptEncoding(tokenizer=TOKENIZER, length=model.prompt_length),
             verification=verification,
-            files=_files(folder),
+            files=files,
             tools={name: importlib.metadata.version(name) for name in (*_TOOLS, *target.tools)},
         )
         (folder / MANIFEST).write_bytes(codec.encode_pretty(bundle))

@@ -54,11 +54,15 @@ def _(values: Tensor) -> Tensor:
     return torch.empty_like(values, dtype=torch.float32)
 
 
+# As they stand in a trace.
+NF4_DECODE = torch.ops.profiler.nf4_decode.default
+INT8_DECODE = torch.ops.profiler.int8_decode.default
+HALF_DECODE = torch.ops.profiler.half_decode.default
 # Operator → plain operations, for ExportedProgram.run_decompositions.
 DECOMPOSITIONS: dict[Any, Callable[..., Tensor]] = {
-    torch.ops.profiler.nf4_decode.default: nf4.decode_parts,
-    torch.ops.profiler.int8_decode.default: int8.decode_parts,
-    torch.ops.profiler.half_decode.default: Tensor.float,
+    NF4_DECODE: nf4.decode_parts,
+    INT8_DECODE: int8.decode_parts,
+    HALF_DECODE: Tensor.float,
 }
 
 

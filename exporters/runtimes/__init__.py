@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from exporters.parts import Part
 from exporters.progress import Stages
-from profiler.errors import UnknownName
+from profiler.errors import InputError, UnknownName
 from profiler.records.bundle import Component
-from profiler.records.recipe import Recipe
+from profiler.records.recipe import EncoderScheme, Precision, Recipe
 from profiler.runner.engines.engine import Engine
 
 # Recipe's runtime → module here; imported when asked for, since each brings a toolchain.
@@ -22,12 +22,15 @@ class Runtime(NamedTuple):
     """One format.
 
     `export_part` writes a part below a folder and raises ModelError where it cannot; `engine` makes what its files are
-    verified with; `tools` are the packages whose versions go into the manifest.
+    verified with; `tools` are the packages whose versions go into the manifest. `precisions` and `schemes` are those
+    of a recipe that it can write.
     """
 
     export_part: Callable[[Part, Path, Recipe, Stages], Component]
     engine: Callable[[], Engine]
     tools: tuple[str, ...]
+    precisions: tuple[Precision, ...] = ("fp32",)
+    schemes: tuple[EncoderScheme, ...] = ("fp32",)
 
 
 def runtime(name: str) -> Runtime:
@@ -36,3 +39,13 @@ def runtime(name: str) -> Runtime:
         raise UnknownName("runtime", name, _MODULES)
     found: Runtime = import_module(_MODULES[name]).RUNTIME
     return found
+
+
+def check_expresses(recipe: Recipe, target: Runtime) -> None:
+    """Raise InputError where a format has no form for what a recipe asks for."""
+    for what, wanted, known in (
+        ("precision", recipe.precision, target.precisions),
+        ("text-encoder scheme", recipe.text_encoder, target.schemes),
+    ):
+        if wanted not in known:
+            raise InputError(f"{recipe.runtime} bundles have no {what} {wanted}", hint=f"There are {', '.join(known)}.")

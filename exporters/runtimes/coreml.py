@@ -33,8 +33,6 @@ with quiet():  # at import coremltools tells of what only macOS has, and of torc
     from exporters.verify_coreml import MilInterpreter
 
 ENDING = "mlpackage"
-# Scheduler arithmetic is never rounded: a step adds differences of nearly equal terms.
-_ALWAYS_FP32 = ("guide_step",)
 # A timestep becomes an angle by a few operations: its shape, a factor per frequency, a scale.
 _STEPS_TO_A_SINE = 6
 # Left whole, because MIL has them: taken apart, a linear layer becomes a matmul that weight compression does not see,
@@ -58,20 +56,28 @@ _NUMPY = {torch.float32: np.float32, torch.int32: np.int32}
 
 def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Component:
     """Write a part's functions as packages below `folder`. Raises ModelError where coremltools cannot convert one."""
-    precision: Precision = "fp32" if part.name in _ALWAYS_FP32 else recipe.precision
+    wanted = part.precision(recipe)
+    # What weights are stored in is the scheme's; what is computed in is the recipe's, also for coded weights.
+    computed: Precision = "fp32" if wanted == "fp32" else recipe.precision
     functions: dict[str, Function] = {}
     files: list[str] = []
     for name, graph in part.graphs.items():
         stages.begin(f"export {part.name}.{name}")
         path = function_path(part.name, name, ENDING)
-        specification, written = _write(f"{part.name}.{name}", graph, precision, folder / path)
+        specification, written = _write(f"{part.name}.{name}", graph, computed, folder / path)
         files += [f"{path}/{file}" for file in written]
         functions[name] = Function(
             path=path,
             inputs=_ports(specification.description.input),
             outputs=_ports(specification.description.output),
         )
-    return Component(functions=functions, files=tuple(files), parameters=part.parameters, precision=precision)
+    return Component(
+        functions=functions,
+        files=tuple(files),
+        parameters=part.parameters,
+        precision=wanted,
+        notes=tuple(_notes(files_bytes(folder, files), wanted)),
+    )
 
 
 def _write(name: str, graph: Graph, precision: Precision, destination: Path) -> tuple[Any, list[str]]:
@@ -162,4 +168,10 @@ def _first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-RUNTIME = Runtime(export_part=export_part, engine=MilInterpreter, tools=("coremltools",))
+RUNTIME = Runtime(
+    export_part=export_part,
+    engine=MilInterpreter,
+    tools=("coremltools",),
+    precisions=("fp32", "fp16"),
+    schemes=("fp32", "fp16", "int8", "nf4"),
+)

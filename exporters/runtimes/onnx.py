@@ -8,10 +8,10 @@ from typing import Any
 import onnx_ir
 import torch
 
-from exporters.parts import Graph, Part
+from exporters.parts import TEXT_ENCODER, Graph, Part
 from exporters.progress import Stages
 from exporters.quiet import quiet
-from exporters.runtimes import Runtime
+from exporters.runtimes import Runtime, onnx_half, onnx_weights
 from exporters.runtimes.layout import function_path
 from profiler.errors import InternalError, ModelError
 from profiler.records.bundle import Component, Function
@@ -29,13 +29,17 @@ def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Com
     """Write a part's functions below `folder`. Raises ModelError where torch cannot export one."""
     functions: dict[str, Function] = {}
     files: list[str] = []
+    precision = part.precision(recipe)
     for name, graph in part.graphs.items():
         stages.begin(f"export {part.name}.{name}")
         path = function_path(part.name, name, "onnx")
         model = _trace(f"{part.name}.{name}", graph, recipe.opset)
+        onnx_weights.express(model)
+        if precision == "fp16":
+            onnx_half.convert(model, onnx_half.has_plain_weight if part.name == TEXT_ENCODER else onnx_half.nothing)
         files += write_model(model, folder, path)
         functions[name] = Function(path=path, inputs=_ports(model.graph.inputs), outputs=_ports(model.graph.outputs))
-    return Component(functions=functions, files=tuple(files), parameters=part.parameters, precision=recipe.precision)
+    return Component(functions=functions, files=tuple(files), parameters=part.parameters, precision=precision)
 
 
 def write_model(
@@ -64,6 +68,7 @@ def _trace(name: str, graph: Graph, opset: int) -> onnx_ir.Model:
                 opset_version=opset,
                 dynamo=True,
                 optimize=True,
+                custom_translation_table=onnx_weights.TRANSLATIONS,
                 verbose=False,
             )
     except Exception as error:  # torch.export raises whatever the model's own code raises under tracing
@@ -100,5 +105,9 @@ def _port(value: Any) -> Port:
 
 
 RUNTIME = Runtime(
-    export_part=export_part, engine=OnnxRuntimeEngine, tools=("onnx", "onnxscript", "onnx_ir", "onnxruntime")
+    export_part=export_part,
+    engine=OnnxRuntimeEngine,
+    tools=("onnx", "onnxscript", "onnx_ir", "onnxruntime"),
+    precisions=("fp32", "fp16"),
+    schemes=("fp32", "fp16", "int8", "nf4"),
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from profiler.records.plan import Port
 from profiler.records.recipe import EncoderScheme, Precision, Recipe
 from profiler.records.record import Record, SchemaVersion, Task
@@ -24,6 +26,37 @@ class Function(Record):
     outputs: tuple[Port, ...]
 
 
+class Difference(Record):
+    """How far an output is from its reference: ‖a − b‖∞ and ‖a − b‖₂ / ‖b‖₂."""
+
+    max_absolute: float
+    relative: float
+
+
+class Quantization(Record):
+    """What a scheme did to a component's weights.
+
+    `bits_per_weight` is over all its files and weights; `coverage` is the share of weights that are stored by the
+    scheme, or by int8 where NF4 cannot hold them (`fallen_back`); `kept` are as precise as the recipe's networks.
+    `block` is how many weights share an NF4 scale. `tied` maps further names of a weight to the one it is stored
+    under. `ideal_bytes` are codes, scales and all other weights in float32. `from_fp32` is how far the source's output
+    with these weights is from that with its own.
+    """
+
+    scheme: EncoderScheme
+    block: int | None
+    absmax_dtype: Literal["float32", "float16"] | None
+    bits_per_weight: float
+    coverage: float
+    kept: tuple[str, ...]
+    fallen_back: tuple[str, ...]
+    tied: dict[str, str]
+    tied_saved_bytes: int
+    ideal_bytes: int
+    file_bytes: int
+    from_fp32: Difference
+
+
 class Component(Record):
     """One network part as exported; `files` lists all that its functions need, weights included."""
 
@@ -31,6 +64,7 @@ class Component(Record):
     files: tuple[str, ...]
     parameters: int
     precision: Precision | EncoderScheme
+    quantization: Quantization | None = None
 
 
 class Source(Record):
@@ -66,13 +100,6 @@ class TaskPlan(Record):
     defaults: DefaultInputs
 
 
-class Difference(Record):
-    """How far an output is from the fp32 source: ‖a − b‖∞ and ‖a − b‖₂ / ‖b‖₂."""
-
-    max_absolute: float
-    relative: float
-
-
 class ImageDifference(Record):
     """How far a final image is from the source's own loop, before and after rounding to uint8."""
 
@@ -82,7 +109,7 @@ class ImageDifference(Record):
 
 
 class Verification(Record):
-    """What was compared at export time, and how well it agreed."""
+    """What was compared at export time, and how well it agreed; a quantized encoder with the same weights in fp32."""
 
     reference: str
     components: dict[str, Difference]
