@@ -132,10 +132,12 @@ def _items(folder: Path, manifest: dict[str, Any]) -> dict[Any, _Item]:
 
 
 def _item(folder: Path, entry: Any) -> _Item:
-    texts = [entry.get(key) for key in ("author", "name", "path")] if isinstance(entry, dict) else [None]
-    if not all(isinstance(text, str) and text for text in texts):
-        raise InvalidRecord(f"{folder / MANIFEST}: an item lacks author, name or path")
-    author, name, relative = texts
+    texts = [entry.get(key) for key in ("author", "name", "path")] if isinstance(entry, dict) else []
+    match texts:
+        case [str(author), str(name), str(relative)]:
+            pass
+        case _:
+            raise InvalidRecord(f"{folder / MANIFEST}: an item lacks author, name or path")
     path = inside(folder / DATA, relative)
     if not path.exists() or path == folder / DATA:
         raise InvalidRecord(f"{folder / MANIFEST}: {relative!r} is not in the package")

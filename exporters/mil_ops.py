@@ -6,7 +6,6 @@ Each function takes the operation's inputs by their MIL names; an input that is 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,7 +24,7 @@ _CASTS = {
     "uint8": torch.uint8,
     "bool": torch.bool,
 }
-_POOLED: dict[int, Operation] = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}
+_CONVOLUTIONS: dict[int, Operation] = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}
 _GELU = {"EXACT": "none", "TANH_APPROXIMATION": "tanh"}
 
 
@@ -59,7 +58,7 @@ def conv(
         raise Unsupported(f"pad_type {pad_type}")
     stride = ints(strides) if strides is not None else [1] * rank
     dilation = ints(dilations) if dilations is not None else [1] * rank
-    found: Tensor = _POOLED[rank](
+    found: Tensor = _CONVOLUTIONS[rank](
         x, weight, bias, stride=stride, dilation=dilation, groups=int(groups) if groups is not None else 1
     )
     return found
@@ -302,25 +301,28 @@ def _torch_padding(pairs: list[int]) -> list[int]:
     return found
 
 
-def _square_sum(x: Tensor, dim: list[int], keepdim: bool) -> Tensor:
-    return x.square().sum(dim=dim, keepdim=keepdim)
+def _unary(function: Operation) -> Operation:
+    """Take the input by MIL's name, which torch's own functions do not."""
+    return lambda x: function(x)
 
 
+_NAMED = (
+    *(linear, conv, matmul, scaled_dot_product_attention, layer_norm, batch_norm, softmax, gelu, leaky_relu, rsqrt),
+    *(inverse, log, clip, real_div, concat, stack, split, expand_dims, squeeze, reshape, transpose, tile),
+    *(slice_by_index, slice_by_size, select, cast, gather, pad, upsample_nearest_neighbor, pixel_shuffle),
+    *(pixel_unshuffle, constexpr_blockwise_shift_scale, constexpr_lut_to_dense, constexpr_cast),
+)
+_UNARY = (
+    *(torch.abs, torch.cos, torch.sin, torch.exp, torch.erf, torch.sqrt, torch.square, torch.relu, torch.sigmoid),
+    *(torch.tanh, functional.silu),
+)
 OPERATIONS: dict[str, Operation] = {
-    **{
-        function.__name__: function
-        for function in (
-            linear, conv, matmul, scaled_dot_product_attention, layer_norm, batch_norm, softmax, gelu, leaky_relu, rsqrt, inverse,
-            log, clip, real_div, concat, stack, split, expand_dims, squeeze, reshape, transpose, tile, slice_by_index,
-            slice_by_size, select, cast, gather, pad, upsample_nearest_neighbor, pixel_shuffle, pixel_unshuffle,
-            constexpr_blockwise_shift_scale, constexpr_lut_to_dense, constexpr_cast,
-        )
-    },  # fmt: skip
+    **{function.__name__: function for function in _NAMED},
+    **{function.__name__: _unary(function) for function in _UNARY},
     "reduce_mean": _reduction(torch.mean),
     "reduce_sum": _reduction(torch.sum),
     "reduce_max": _reduction(torch.amax),
     "reduce_min": _reduction(torch.amin),
-    "reduce_sum_square": _reduction(_square_sum),
     "identity": lambda x: x,
     "add": lambda x, y: x + y,
     "sub": lambda x, y: x - y,
@@ -337,18 +339,4 @@ OPERATIONS: dict[str, Operation] = {
     "logical_and": lambda x, y: x & y,
     "logical_or": lambda x, y: x | y,
     "logical_not": lambda x: ~x,
-    "abs": torch.abs,
-    "cos": torch.cos,
-    "sin": torch.sin,
-    "exp": torch.exp,
-    "erf": torch.erf,
-    "sqrt": torch.sqrt,
-    "square": torch.square,
-    "relu": torch.relu,
-    "sigmoid": torch.sigmoid,
-    "silu": functional.silu,
-    "tanh": torch.tanh,
 }
-OPERATIONS |= {name: (lambda torch_function: lambda x: torch_function(x))(OPERATIONS[name]) for name in (
-    "abs", "cos", "sin", "exp", "erf", "sqrt", "square", "relu", "sigmoid", "silu", "tanh",
-)}  # fmt: skip

@@ -39,7 +39,9 @@ class Blobs:
         size = path.stat().st_size
         if size < 2 * _RECORD.size:
             raise BrokenBlob(f"{path.name} is cut short: {size} bytes")
-        self._bytes = np.memmap(path, dtype=np.uint8, mode="c")  # private: torch warns of arrays that it may not write to
+        self._bytes = np.memmap(
+            path, dtype=np.uint8, mode="c"
+        )  # private: torch warns of arrays that it may not write to
         version = int.from_bytes(self._bytes[4:8].tobytes(), "little")
         if version != _VERSION:
             raise BrokenBlob(f"{path.name} is of version {version}; {_VERSION} is known")

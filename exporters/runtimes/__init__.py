@@ -23,7 +23,7 @@ class Runtime(NamedTuple):
 
     `export_part` writes a part below a folder and raises ModelError where it cannot; `engine` makes what its files are
     verified with; `tools` are the packages whose versions go into the manifest. `precisions` and `schemes` are those
-    of a recipe that it can write.
+    of a recipe that it can write; `not_run` says why the engine is not the one that devices have, if it is not.
     """
 
     export_part: Callable[[Part, Path, Recipe, Stages], Component]
@@ -31,6 +31,7 @@ class Runtime(NamedTuple):
     tools: tuple[str, ...]
     precisions: tuple[Precision, ...] = ("fp32",)
     schemes: tuple[EncoderScheme, ...] = ("fp32",)
+    not_run: str | None = None
 
 
 def runtime(name: str) -> Runtime:

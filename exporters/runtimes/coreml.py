@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from exporters.runtimes.layout import function_path
 from profiler.errors import InternalError, MissingExtra, ModelError
 from profiler.records.bundle import Component, Function
 from profiler.records.plan import Port
-from profiler.records.recipe import Precision, Recipe
+from profiler.records.recipe import EncoderScheme, Precision, Recipe
 from profiler.records.record import DType
 
 if find_spec("coremltools") is None:
@@ -33,6 +33,9 @@ with quiet():  # at import coremltools tells of what only macOS has, and of torc
     from exporters.verify_coreml import MilInterpreter
 
 ENDING = "mlpackage"
+# Apple's own Stable Diffusion is split into chunks below this, for iOS and the Neural Engine
+# (github.com/apple/ml-stable-diffusion, --chunk-unet).
+NEURAL_ENGINE_LIMIT_BYTES = 1_000_000_000
 # A timestep becomes an angle by a few operations: its shape, a factor per frequency, a scale.
 _STEPS_TO_A_SINE = 6
 # Left whole, because MIL has them: taken apart, a linear layer becomes a matmul that weight compression does not see,
@@ -76,8 +79,22 @@ def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Com
         files=tuple(files),
         parameters=part.parameters,
         precision=wanted,
-        notes=tuple(_notes(files_bytes(folder, files), wanted)),
+        notes=tuple(_notes(wanted, sum((folder / file).stat().st_size for file in files))),
     )
+
+
+def _notes(precision: Precision | EncoderScheme, size_bytes: int) -> Iterator[str]:
+    """Say what a device will make of a component."""
+    if precision == "nf4":
+        yield (
+            "Experimental, for the CPU and GPU only: a float16 table times a float16 scale fails to load on the Neural "
+            "Engine (github.com/apple/coremltools, pull request 2688 and issue 2716, both open)."
+        )
+    if size_bytes > NEURAL_ENGINE_LIMIT_BYTES:
+        yield (
+            f"{size_bytes / 1e9:.2f} GB in one piece: for the CPU and GPU only, as the Neural Engine takes up to "
+            f"{NEURAL_ENGINE_LIMIT_BYTES / 1e9:.0f} GB a model."
+        )
 
 
 def _write(name: str, graph: Graph, precision: Precision, destination: Path) -> tuple[Any, list[str]]:
@@ -149,8 +166,8 @@ def _decompositions() -> Mapping[Any, Any]:
 
 
 def _strip(specification: Any) -> None:
-    """Remove the date of the conversion, which would make every export differ."""
-    specification.description.metadata.userDefined.pop("com.github.apple.coremltools.conversion_date", None)
+    """Blank the date of the conversion, which would make every export differ."""
+    specification.description.metadata.userDefined["com.github.apple.coremltools.conversion_date"] = ""
 
 
 def _ports(features: Any) -> tuple[Port, ...]:
@@ -174,4 +191,5 @@ RUNTIME = Runtime(
     tools=("coremltools",),
     precisions=("fp32", "fp16"),
     schemes=("fp32", "fp16", "int8", "nf4"),
+    not_run="Core ML runs on Apple devices only; an interpreter of the MIL programs stood in for it",
 )
