@@ -7,20 +7,18 @@ import logging
 import warnings
 from collections.abc import Iterator
 
-_LOGGERS = ("torch.onnx", "torch.export", "onnxscript", "onnx_ir", "diffusers", "transformers")
-
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Show errors only: the rest is about packages, config keys and deprecations that a user cannot act on."""
-    loggers = [logging.getLogger(name) for name in _LOGGERS]
-    levels = [logger.level for logger in loggers]
+    """Show errors only: the rest is about packages, config keys and deprecations that a user cannot act on.
+
+    Not by the loggers' levels, which a framework that is imported meanwhile sets itself.
+    """
+    before = logging.root.manager.disable
     try:
-        for logger in loggers:
-            logger.setLevel(logging.ERROR)
+        logging.disable(max(before, logging.WARNING))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        logging.disable(before)

@@ -15,7 +15,7 @@ from profiler.records.recipe import Recipe
 from profiler.runner.engines.engine import Engine
 
 # Recipe's runtime → module here; imported when asked for, since each brings a toolchain.
-_MODULES = {"onnx": "exporters.runtimes.onnx"}
+_MODULES = {"onnx": "exporters.runtimes.onnx", "executorch": "exporters.runtimes.executorch"}
 
 
 class Runtime(NamedTuple):
