@@ -10,8 +10,6 @@ from functools import partialmethod
 
 from tqdm import tqdm
 
-_LOGGERS = ("torch.onnx", "torch.export", "onnxscript", "onnx_ir", "diffusers", "transformers", "coremltools")
-
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
@@ -33,14 +31,12 @@ def _without_bars() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _errors_only() -> Iterator[None]:
-    loggers = [logging.getLogger(name) for name in _LOGGERS]
-    levels = [logger.level for logger in loggers]
+    """Hold back warnings: not by the loggers' levels, which a framework that is imported meanwhile sets itself."""
+    before = logging.root.manager.disable
     try:
-        for logger in loggers:
-            logger.setLevel(logging.ERROR)
+        logging.disable(max(before, logging.WARNING))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             yield
     finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+        logging.disable(before)

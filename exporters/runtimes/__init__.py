@@ -15,7 +15,11 @@ from profiler.records.recipe import EncoderScheme, Precision, Recipe
 from profiler.runner.engines.engine import Engine
 
 # Recipe's runtime → module here; imported when asked for, since each brings a toolchain.
-_MODULES = {"onnx": "exporters.runtimes.onnx", "coreml": "exporters.runtimes.coreml"}
+_MODULES = {
+    "onnx": "exporters.runtimes.onnx",
+    "executorch": "exporters.runtimes.executorch",
+    "coreml": "exporters.runtimes.coreml",
+}
 
 
 class Runtime(NamedTuple):

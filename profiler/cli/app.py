@@ -35,6 +35,14 @@ class LoadPolicyName(StrEnum):
     sequential = "sequential"
 
 
+class RuntimeName(StrEnum):
+    """What runs a bundle's graphs."""
+
+    onnx = "onnx"
+    executorch = "executorch"
+    coreml = "coreml"
+
+
 class MetricName(StrEnum):
     """What a policy may be told not to require."""
 
@@ -156,6 +164,14 @@ def profile(
             show_default="nano",
         ),
     ] = None,
+    runtime: Annotated[
+        RuntimeName | None,
+        typer.Option(
+            help="What runs it; exported for it where no bundle is ready.",
+            rich_help_panel=WHAT,
+            show_default="the ready bundle's, else onnx",
+        ),
+    ] = None,
     task: Annotated[
         TaskName | None,
         typer.Option(help="Make an image, or edit one.", rich_help_panel=WHAT, show_default="the model's first"),
@@ -261,6 +277,7 @@ def profile(
         dry_run=dry_run,
         as_json=as_json,
         open_device=context.obj,
+        runtime=runtime.value if runtime else None,
     )
 
 
@@ -273,6 +290,7 @@ def export(
     load_policy: Annotated[
         LoadPolicyName, typer.Option(help="resident: all components stay loaded; sequential: one at a time.")
     ] = LoadPolicyName.resident,
+    runtime: Annotated[RuntimeName, typer.Option(help="What is to run it.")] = RuntimeName.onnx,
     as_json: Json = False,
 ) -> int:
     """Export a model to a bundle, verified against its own PyTorch loop.
@@ -281,7 +299,7 @@ def export(
     """
     from profiler.cli import exporting
 
-    return exporting.export(model, out, load_policy.value, as_json=as_json)
+    return exporting.export(model, out, load_policy.value, runtime=runtime.value, as_json=as_json)
 
 
 @app.command()

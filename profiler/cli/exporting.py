@@ -12,14 +12,17 @@ from profiler.cli.progress import ExportProgress
 from profiler.exporting import export as export_bundle
 from profiler.quantities import format_bytes
 from profiler.records.bundle import Bundle
-from profiler.records.recipe import LoadPolicy
+from profiler.records.recipe import LoadPolicy, Runtime
 from profiler.report.terminal import plain
 
 
-def export(model: str, out: Path | None, load_policy: LoadPolicy, *, as_json: bool) -> int:
+def export(
+    model: str, out: Path | None, load_policy: LoadPolicy, *, runtime: Runtime | None = None, as_json: bool
+) -> int:
     """Export and print what came out and how exact it is."""
+    place = out.expanduser() if out else None
     with ExportProgress(notes()) as progress:
-        folder, made = export_bundle(model, out.expanduser() if out else None, load_policy, progress.report)
+        folder, made = export_bundle(model, place, load_policy, progress.report, runtime=runtime)
     bundle = load_manifest(folder)
     if as_json:
         print_json({"folder": str(folder), "made": made, "sha256": manifest_sha256(folder), "bundle": bundle})

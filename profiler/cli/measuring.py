@@ -22,6 +22,7 @@ from profiler.inputs import Wishes, job_inputs, plan_for
 from profiler.quantities import format_bytes
 from profiler.records.bundle import Bundle
 from profiler.records.job import Measurement
+from profiler.records.recipe import Runtime
 from profiler.records.record import Task
 from profiler.records.run import Run
 from profiler.report.summary import summarise
@@ -67,15 +68,16 @@ def profile(
     dry_run: bool,
     as_json: bool,
     open_device: OpenDevice | None = None,
+    runtime: Runtime | None = None,
 ) -> int:
     """Measure, store, judge and print; return the exit code that the run's outcome stands for."""
     clock = RealClock()
     device = (open_device or places.open_device)(device_name, clock)
     policy = open_policy(judging.policy, judging.not_required)
     place = open_store(store)
-    if dry_run and not is_ready(model):
+    if dry_run and not is_ready(model, runtime):
         return _say_export_comes_first(model, as_json=as_json)
-    order = _order(_bundle(model), task, wishes, how)
+    order = _order(_bundle(model, runtime), task, wishes, how)
     for line in order.inputs.notes:
         notes().print(plain(line, style="yellow"))
     if dry_run:
@@ -96,9 +98,9 @@ def exit_code(run: Run) -> int:
     return {"completed": 0, "refused": 2, "aborted": 3, "interrupted": 3}[run.outcome]
 
 
-def _bundle(model: str) -> Path:
+def _bundle(model: str, runtime: Runtime | None) -> Path:
     with ExportProgress(notes()) as progress:
-        return bundle_for(model, progress.report)
+        return bundle_for(model, progress.report, runtime)
 
 
 def _check_threads(threads: int | None) -> None:

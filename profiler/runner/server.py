@@ -36,6 +36,7 @@ from profiler.records.message import (
     RunnerHello,
     Start,
 )
+from profiler.runner.engines.installed import lack_of
 
 _HELLO_TIMEOUT_S = 10.0
 # Events gather before they are sent: each wake-up, here and on the host, takes a tenth of a millisecond from the model.
@@ -255,6 +256,9 @@ def _answer(request: Request, line: Line, office: Office) -> None:
 
 
 def _start(job: Job, line: Line, office: Office) -> None:
+    if job.engine not in office.engines:
+        line.send(Refused(code="job", reason=str(lack_of(job.engine))))
+        return
     try:
         office.take(job)
     except ProfilerError as error:
