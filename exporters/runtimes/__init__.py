@@ -10,6 +10,7 @@ from typing import NamedTuple
 from exporters.parts import Part
 from exporters.progress import Stages
 from profiler.errors import InputError, UnknownName
+from profiler.recipes import check_compute_unit
 from profiler.records.bundle import Component
 from profiler.records.recipe import EncoderScheme, Precision, Recipe
 from profiler.runner.engines.engine import Engine
@@ -47,7 +48,8 @@ def runtime(name: str) -> Runtime:
 
 
 def check_expresses(recipe: Recipe, target: Runtime) -> None:
-    """Raise InputError where a format has no form for what a recipe asks for."""
+    """Raise InputError where a format has no form for what a recipe asks for, or a device no unit that runs it."""
+    check_compute_unit(recipe)
     for what, wanted, known in (
         ("precision", recipe.precision, target.precisions),
         ("text-encoder scheme", recipe.text_encoder, target.schemes),

@@ -67,7 +67,8 @@ def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Com
     for name, graph in part.graphs.items():
         stages.begin(f"export {part.name}.{name}")
         path = function_path(part.name, name, ENDING)
-        specification, written = _write(f"{part.name}.{name}", graph, computed, folder / path)
+        with stages.heartbeat():
+            specification, written = _write(f"{part.name}.{name}", graph, computed, folder / path)
         files += [f"{path}/{file}" for file in written]
         functions[name] = Function(
             path=path,
@@ -159,10 +160,8 @@ def _input(name: str, example: torch.Tensor) -> Any:
 
 
 def _decompositions() -> Mapping[Any, Any]:
-    table = torch.export.default_decompositions()
-    for operation in _KEPT:
-        table.pop(operation, None)
-    return table
+    table: Any = torch.export.default_decompositions()
+    return {operation: table[operation] for operation in table if operation not in _KEPT}
 
 
 def _strip(specification: Any) -> None:

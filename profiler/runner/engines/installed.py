@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Callable
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
@@ -32,6 +33,11 @@ _BY_RUNTIME: dict[Runtime, EngineName] = {"onnx": "onnxruntime", "executorch": "
 
 def engine_for(runtime: Runtime) -> EngineName:
     """Return the engine that runs a recipe's runtime. Raises InputError where this runner has none."""
+    if runtime == "coreml":
+        raise InputError(
+            f"Core ML runs on Apple devices only; this machine has {platform.system()} on {platform.machine()}",
+            hint="Here its bundles can be exported, which verifies them with an interpreter: profile export --help",
+        )
     if runtime not in _BY_RUNTIME:
         raise InputError(f"nothing here runs {runtime} bundles; it runs {' and '.join(_BY_RUNTIME)}")
     return _BY_RUNTIME[runtime]
