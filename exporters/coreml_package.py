@@ -48,7 +48,7 @@ def open_package(folder: Path) -> Package:
             raise InvalidRecord(f"{path} is a link or a device; a Core ML package holds plain files only")
     manifest = _read_manifest(folder / MANIFEST)
     items = _items(folder, manifest)
-    root = items.get(manifest.get("rootModelIdentifier"))
+    root = next((item for name, item in items.items() if name == manifest.get("rootModelIdentifier")), None)
     if root is None or not root.path.is_file():
         raise InvalidRecord(f"{folder / MANIFEST} names no model that is in the package")
     weights = [item.path for item in items.values() if (item.author, item.name) == (_AUTHOR, "weights")]
@@ -118,8 +118,8 @@ def _object_of_distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return dict(pairs)
 
 
-def _items(folder: Path, manifest: dict[str, Any]) -> dict[Any, _Item]:
-    items: dict[Any, _Item] = {}
+def _items(folder: Path, manifest: dict[str, Any]) -> dict[str, _Item]:
+    items: dict[str, _Item] = {}
     seen: set[tuple[str, str]] = set()
     for identifier, entry in manifest["itemInfoEntries"].items():
         item = _item(folder, entry)

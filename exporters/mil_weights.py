@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import struct
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -55,7 +56,9 @@ class Blobs:
         data = self._data(offset, code, dtype, (count * bits + 7) // 8)
         values = _unpacked(data, count) if bits == 4 else np.frombuffer(data, dtype=read_as)
         values = values.astype(np.int32) if read_as is np.uint16 else values
-        return torch.from_numpy(values.reshape(tuple(shape)))
+        with warnings.catch_warnings():  # that torch could write into what is mapped read-only; nothing here writes
+            warnings.simplefilter("ignore", UserWarning)
+            return torch.from_numpy(values.reshape(tuple(shape)))
 
     def _data(self, offset: int, code: int, dtype: str, size: int) -> npt.NDArray[np.uint8]:
         what = f"{self._path.name} at {offset}"

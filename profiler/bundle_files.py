@@ -97,7 +97,7 @@ def check_names(folder: Path, bundle: Bundle) -> None:
 
 
 def _opened(folder: Path, component: Component) -> Iterator[str]:
-    """Yield the files that a component's functions are opened from: a function's path is a file, or a folder of them."""
+    """Yield the files that functions are opened from: a path of theirs is a file, or a folder of files."""
     for function in component.functions.values():
         path = inside(folder, function.path)
         found = [file for file in sorted(path.rglob("*")) if not file.is_dir()] if path.is_dir() else []

@@ -80,11 +80,11 @@ def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Com
         files=tuple(files),
         parameters=part.parameters,
         precision=wanted,
-        notes=tuple(_notes(wanted, sum((folder / file).stat().st_size for file in files))),
+        notes=tuple(notes(wanted, sum((folder / file).stat().st_size for file in files))),
     )
 
 
-def _notes(precision: Precision | EncoderScheme, size_bytes: int) -> Iterator[str]:
+def notes(precision: Precision | EncoderScheme, size_bytes: int) -> Iterator[str]:
     """Say what a device will make of a component."""
     if precision == "nf4":
         yield (
@@ -114,6 +114,7 @@ def _write(name: str, graph: Graph, precision: Precision, destination: Path) -> 
 
 def _convert(name: str, graph: Graph, precision: Precision, destination: Path) -> Any:
     """Return the converted model, its files in `destination`."""
+    inputs = [_input(port, example) for port, example in graph.inputs.items()]
     try:
         with quiet():
             register_operators(precision)
@@ -123,7 +124,7 @@ def _convert(name: str, graph: Graph, precision: Precision, destination: Path) -
                 convert_to="mlprogram",
                 minimum_deployment_target=coremltools.target.iOS18,
                 compute_precision=_precision(precision),
-                inputs=[_input(port, example) for port, example in graph.inputs.items()],
+                inputs=inputs,
                 outputs=[coremltools.TensorType(name=port, dtype=np.float32) for port in graph.outputs],
                 pass_pipeline=_passes(),
                 package_dir=str(destination),
