@@ -10,8 +10,7 @@ from pathlib import Path
 from profiler import __version__, catalog
 from profiler.bundle_files import MANIFEST, load_manifest
 from profiler.errors import InputError, MissingExtra, UnknownName
-from profiler.recipes import recipe_for
-from profiler.records.recipe import LoadPolicy, Runtime
+from profiler.records.recipe import LoadPolicy, Runtime, recipe_of
 from profiler.records.spec import ModelSpec
 
 EXTRA_PACKAGES = ("torch", "diffusers", "transformers", "onnx", "onnxscript")
@@ -66,7 +65,7 @@ def export(
         from exporters import pipeline, sources
 
     spec = _spec(model)
-    recipe = recipe_for(runtime, height=spec.height, width=spec.width, load_policy=load_policy)
+    recipe = recipe_of(spec.height, spec.width, runtime=runtime, load_policy=load_policy)
     if out is not None:
         pipeline.export(spec, recipe, out, progress=progress)
         return out, True

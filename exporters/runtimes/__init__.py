@@ -10,7 +10,6 @@ from typing import NamedTuple
 from exporters.parts import Part
 from exporters.progress import Stages
 from profiler.errors import InputError, UnknownName
-from profiler.recipes import check_compute_unit
 from profiler.records.bundle import Component
 from profiler.records.recipe import EncoderScheme, Precision, Recipe
 from profiler.runner.engines.engine import Engine
@@ -23,12 +22,17 @@ _MODULES = {
 }
 
 
+def accept(recipe: Recipe) -> None:
+    """Take any recipe."""
+
+
 class Runtime(NamedTuple):
     """One format.
 
     `export_part` writes a part below a folder and raises ModelError where it cannot; `engine` makes what its files are
     verified with; `tools` are the packages whose versions go into the manifest. `precisions` and `schemes` are those
-    of a recipe that it can write; `not_run` says why the engine is not the one that devices have, if it is not.
+    of a recipe that it can write; `not_run` says why the engine is not the one that devices have, if it is not; `check`
+    raises InputError for what else a recipe may not ask of it.
     """
 
     export_part: Callable[[Part, Path, Recipe, Stages], Component]
@@ -37,6 +41,7 @@ class Runtime(NamedTuple):
     precisions: tuple[Precision, ...] = ("fp32",)
     schemes: tuple[EncoderScheme, ...] = ("fp32",)
     not_run: str | None = None
+    check: Callable[[Recipe], None] = accept
 
 
 def runtime(name: str) -> Runtime:
@@ -49,10 +54,10 @@ def runtime(name: str) -> Runtime:
 
 def check_expresses(recipe: Recipe, target: Runtime) -> None:
     """Raise InputError where a format has no form for what a recipe asks for, or a device no unit that runs it."""
-    check_compute_unit(recipe)
     for what, wanted, known in (
         ("precision", recipe.precision, target.precisions),
         ("text-encoder scheme", recipe.text_encoder, target.schemes),
     ):
         if wanted not in known:
             raise InputError(f"{recipe.runtime} bundles have no {what} {wanted}", hint=f"There are {', '.join(known)}.")
+    target.check(recipe)

@@ -17,7 +17,7 @@ from exporters.progress import Stages
 from exporters.quiet import quiet
 from exporters.runtimes import Runtime
 from exporters.runtimes.layout import function_path
-from profiler.errors import InternalError, MissingExtra, ModelError
+from profiler.errors import InputError, InternalError, MissingExtra, ModelError
 from profiler.records.bundle import Component, Function
 from profiler.records.plan import Port
 from profiler.records.recipe import EncoderScheme, Precision, Recipe
@@ -55,6 +55,15 @@ _DTYPES: dict[int, DType] = {
     FeatureTypes_pb2.ArrayFeatureType.INT32: "int32",
 }
 _NUMPY = {torch.float32: np.float32, torch.int32: np.int32}
+
+
+def check(recipe: Recipe) -> None:
+    """Raise InputError for a scheme on a unit that does not load it."""
+    if recipe.text_encoder == "nf4" and recipe.compute_unit == "all":
+        raise InputError(
+            "an NF4 text encoder does not load on the Neural Engine",
+            hint="Use compute unit cpu_gpu, or --text-encoder int8 (github.com/apple/coremltools, pull request 2688).",
+        )
 
 
 def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Component:
@@ -191,5 +200,6 @@ RUNTIME = Runtime(
     tools=("coremltools",),
     precisions=("fp32", "fp16"),
     schemes=("fp32", "fp16", "int8", "nf4"),
+    check=check,
     not_run="Core ML runs on Apple devices only; an interpreter of the MIL programs stood in for it",
 )

@@ -10,7 +10,7 @@ pytest.importorskip("coremltools")
 
 from exporters.pipeline import export
 from profiler.bundle_files import check_files, check_names, load_manifest, load_plan
-from profiler.recipes import TOLERANCES, recipe_for
+from profiler.records.recipe import recipe_of
 from profiler.session import bundle_use
 from tests.exporters.conftest import Exported
 from tests.exporters.small_pipelines import SIDE, spec_of
@@ -22,7 +22,7 @@ def coreml_bundle(edit_source: Path, tmp_path_factory: pytest.TempPathFactory) -
     told: list[tuple[str, int, int]] = []
     folder = tmp_path_factory.mktemp("coreml") / "bundle"
     spec = spec_of(edit_source, "generate", "edit", edit={"image_guidance": 1.5})
-    recipe = recipe_for("coreml", height=SIDE, width=SIDE)
+    recipe = recipe_of(SIDE, SIDE, runtime="coreml")
     bundle = export(spec, recipe, folder, progress=lambda *stage: told.append(stage))
     return Exported(edit_source, folder, bundle, told)
 
@@ -32,7 +32,7 @@ def test_both_images_are_within_the_tolerance_of_fp16_and_not_within_that_of_fp3
     assert set(verification.components) == set(coreml_bundle.bundle.components)
     assert set(verification.images) == {"generate", "edit"}
     for found in verification.images.values():
-        assert 1e-4 < found.float_image.relative < TOLERANCES["fp16"].relative
+        assert 1e-3 < found.float_image.relative < coreml_bundle.bundle.recipe.relative_tolerance
         assert found.uint8_max_levels == 1
 
 
