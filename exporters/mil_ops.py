@@ -232,11 +232,25 @@ def gather(
     del validate_indices  # torch always does
     if int(batch_dims):
         raise Unsupported("batch_dims")
-    if indices.numel() and int(indices.min()) < 0:
-        raise Unsupported("an index below zero, which is undefined from iOS 17 on")
+    _check_indices(indices)
     along = int(axis) % x.dim()
     found = torch.index_select(x, along, indices.reshape(-1).to(torch.int64))
     return found.reshape(*x.shape[:along], *indices.shape, *x.shape[along + 1 :])
+
+
+def gather_nd(
+    x: Tensor, indices: Tensor, batch_dims: Tensor | int = 0, validate_indices: Tensor | bool = False
+) -> Tensor:
+    del validate_indices
+    if int(batch_dims):
+        raise Unsupported("batch_dims")
+    _check_indices(indices)
+    return x[tuple(indices.to(torch.int64).unbind(-1))]
+
+
+def _check_indices(indices: Tensor) -> None:
+    if indices.numel() and int(indices.min()) < 0:
+        raise Unsupported("an index below zero, which is undefined from iOS 17 on")
 
 
 def pad(x: Tensor, pad: Tensor, mode: str = "constant", constant_val: Tensor | float = 0.0) -> Tensor:
@@ -309,7 +323,7 @@ def _unary(function: Operation) -> Operation:
 _NAMED = (
     *(linear, conv, matmul, scaled_dot_product_attention, layer_norm, batch_norm, softmax, gelu, leaky_relu, rsqrt),
     *(inverse, log, clip, real_div, concat, stack, split, expand_dims, squeeze, reshape, transpose, tile),
-    *(slice_by_index, slice_by_size, select, cast, gather, pad, upsample_nearest_neighbor, pixel_shuffle),
+    *(slice_by_index, slice_by_size, select, cast, gather, gather_nd, pad, upsample_nearest_neighbor, pixel_shuffle),
     *(pixel_unshuffle, constexpr_blockwise_shift_scale, constexpr_lut_to_dense, constexpr_cast),
 )
 _UNARY = (

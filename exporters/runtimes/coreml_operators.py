@@ -1,4 +1,4 @@
-"""Torch operators that coremltools does not know, and coded weights as MIL's own compressed constants."""
+"""Torch operators that coremltools does not know or gets wrong, and coded weights as MIL's own compressed constants."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ UNWANTED_PASS = "common::canonicalize_quantized_lut_pattern"
 def register_operators(precision: Precision) -> None:
     """Teach coremltools our operators, as a program of this precision needs them."""
     _register("alias", _alias)  # text encoders end in it; apple/coremltools issue 2517
+    _register("gelu", _gelu)  # coremltools 9.0 does not see torch.export's keyword, and makes the exact one of all
     _register("profiler.nf4_decode", _nf4_decode)
     _register("profiler.int8_decode", _int8_decode)
     _register("profiler.half_decode", _half_decode if precision == "fp16" else _half_decode_to_fp32)
@@ -39,6 +40,13 @@ def _register(name: str, convert: Callable[[Any, Any], None]) -> None:
 def _alias(context: Any, node: Any) -> None:
     (x,) = ops._get_inputs(context, node, expected=1)
     context.add(Builder.identity(x=x, name=node.name))
+
+
+def _gelu(context: Any, node: Any) -> None:
+    x, *rest = ops._get_inputs(context, node, expected=[1, 2])
+    (approximate,) = rest or ops._get_kwinputs(context, node, "approximate", default=["none"])
+    mode = "TANH_APPROXIMATION" if getattr(approximate, "val", approximate) == "tanh" else "EXACT"
+    context.add(Builder.gelu(x=x, mode=mode, name=node.name))
 
 
 def _nf4_decode(context: Any, node: Any) -> None:

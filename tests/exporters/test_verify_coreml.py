@@ -177,6 +177,8 @@ def test_four_bit_values_come_as_they_were_written(tmp_path: Path) -> None:
         ("slice_by_size", {"x": torch.arange(3.0), "begin": torch.tensor([1]), "size": torch.tensor([-1])}, [1.0, 2.0]),
         ("reshape", {"x": torch.arange(2.0), "shape": torch.tensor([0])}, [0.0, 1.0]),
         ("pad", {"x": torch.ones(1), "pad": torch.tensor([1, 0])}, [0.0, 1.0]),
+        ("gather_nd", {"x": torch.arange(4.0).reshape(2, 2), "indices": torch.tensor([[1, 0], [0, 1]])}, [2.0, 1.0]),
+        ("gather", {"x": torch.arange(4.0), "indices": torch.tensor([3, 0])}, [3.0, 0.0]),
         ("select", {"cond": torch.tensor([True]), "a": torch.ones(1), "b": torch.zeros(1)}, [1.0]),
         ("reduce_mean", {"x": torch.tensor([1.0, 3.0]), "axes": torch.tensor([0]), "keep_dims": True}, [2.0]),
     ],
@@ -186,6 +188,12 @@ def test_operations_have_mils_meaning_and_defaults(
 ) -> None:
     found = OPERATIONS[name](**given)
     assert (found[0] if isinstance(found, tuple) else found).tolist() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["gather", "gather_nd"])
+def test_an_index_below_zero_is_refused(name: str) -> None:
+    with pytest.raises(Unsupported, match="below zero"):
+        OPERATIONS[name](x=torch.arange(4.0), indices=torch.tensor([[-1]]))
 
 
 def test_scales_repeat_over_their_blocks() -> None:

@@ -173,6 +173,15 @@ def test_an_angle_is_not_rounded_in_a_program_of_fp16(tmp_path: Path) -> None:
     assert error_of(component, part, tmp_path) < 2e-3
 
 
+@pytest.mark.parametrize("approximate", ["tanh", "none"])
+def test_both_kinds_of_gelu_stay_what_they_are(approximate: str, tmp_path: Path) -> None:
+    module = nn.Sequential(nn.Linear(8, 64), nn.GELU(approximate=approximate))
+    graph = Graph(module=module.eval(), inputs={"input": torch.linspace(-4, 4, 8)[None]}, outputs=("found",))
+    part = Part(name="decoder", graphs={"forward": graph})
+    component = export_part(part, tmp_path, small_recipe(runtime="coreml"), Stages())
+    assert error_of(component, part, tmp_path) < 1e-6
+
+
 @pytest.fixture(scope="module")
 def coded(tmp_path_factory: pytest.TempPathFactory) -> Callable[[EncoderScheme, Precision], Written]:
     """Return encoders by scheme and precision, each exported once."""
