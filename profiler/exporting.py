@@ -6,11 +6,12 @@ from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 from profiler import __version__, catalog
 from profiler.bundle_files import MANIFEST, load_manifest
 from profiler.errors import InputError, MissingExtra, UnknownName
-from profiler.records.recipe import LoadPolicy, Runtime, recipe_of
+from profiler.records.recipe import EncoderScheme, LoadPolicy, Precision, Recipe, Runtime, recipe_of
 from profiler.records.spec import ModelSpec
 
 EXTRA_PACKAGES = ("torch", "diffusers", "transformers", "onnx", "onnxscript")
@@ -22,55 +23,78 @@ _TOOLCHAINS: dict[Runtime, tuple[str, ...]] = {"executorch": ("executorch", "tor
 Progress = Callable[[str, int, int], None]
 
 
-def ready_bundle(model: str, runtime: Runtime | None = None) -> Path | None:
+class Wanted(NamedTuple):
+    """How a bundle is to be made, as far as somebody said."""
+
+    runtime: Runtime | None = None
+    precision: Precision | None = None
+    text_encoder: EncoderScheme | None = None
+    kept: tuple[str, ...] = ()
+    load_policy: LoadPolicy | None = None
+
+    def recipe(self, spec: ModelSpec) -> Recipe:
+        """Return the whole recipe for a model."""
+        said = {name: value for name, value in self._asdict().items() if value}
+        return recipe_of(spec.height, spec.width, **said)
+
+    def differs_from(self, recipe: Recipe) -> str | None:
+        """Name the first thing that was said and that a recipe does not have."""
+        for name, value in self._asdict().items():
+            if value and getattr(recipe, name) != value:
+                return f"{name.replace('_', ' ')} {value if isinstance(value, str) else ', '.join(value)}"
+        return None
+
+
+ANY = Wanted()
+
+
+def ready_bundle(model: str, wanted: Wanted = ANY) -> Path | None:
     """Return a bundle that is there without exporting: a folder that is one, or one shipped with the product.
 
-    `runtime` is the one asked for, if any; a shipped bundle of another is passed over. Raises InputError for a folder
-    of another.
+    A shipped one counts only if its recipe is the wanted one. Raises InputError for a folder made by another.
     """
     folder = _folder(model)
     if folder is not None and (folder / MANIFEST).is_file():
-        _check_runtime(folder, runtime)
+        _check_made_as(folder, wanted)
         return folder.absolute()
     spec = catalog.models().get(model)
     shipped = catalog.shipped_bundle(spec) if spec else None
-    return shipped if shipped and runtime in (None, load_manifest(shipped).recipe.runtime) else None
+    if spec is None or shipped is None or wanted == ANY:
+        return shipped
+    return shipped if load_manifest(shipped).recipe == wanted.recipe(spec) else None
 
 
-def is_ready(model: str, runtime: Runtime | None = None) -> bool:
+def is_ready(model: str, wanted: Wanted = ANY) -> bool:
     """Tell whether a model can be measured without exporting it. Raises UnknownName, InputError or MissingExtra."""
-    if ready_bundle(model, runtime) is not None:
+    if ready_bundle(model, wanted) is not None:
         return True
-    _check_can_export(model, runtime or _RUNTIME)
+    _check_can_export(model, wanted.runtime or _RUNTIME)
     return False
 
 
-def bundle_for(model: str, progress: Progress, runtime: Runtime | None = None) -> Path:
+def bundle_for(model: str, progress: Progress, wanted: Wanted = ANY) -> Path:
     """Return a bundle to measure, exporting it into the cache where need be. Raises what `export` raises."""
-    return ready_bundle(model, runtime) or export(model, None, "resident", progress, runtime=runtime)[0]
+    return ready_bundle(model, wanted) or export(model, None, wanted, progress)[0]
 
 
-def export(
-    model: str, out: Path | None, load_policy: LoadPolicy, progress: Progress, *, runtime: Runtime | None = None
-) -> tuple[Path, bool]:
+def export(model: str, out: Path | None, wanted: Wanted, progress: Progress) -> tuple[Path, bool]:
     """Export a model, or find its bundle in the cache; return the folder and whether it was made now.
 
     Raises UnknownName, MissingExtra, MissingSource, InputError, ModelError or BeyondTolerance.
     """
-    runtime = runtime or _RUNTIME
-    _check_can_export(model, runtime)
+    _check_can_export(model, wanted.runtime or _RUNTIME)
     from exporters.quiet import quiet
 
     with quiet():  # packages that are installed beside ours complain of each other when they are imported
         from exporters import pipeline, sources
 
     spec = _spec(model)
-    recipe = recipe_of(spec.height, spec.width, runtime=runtime, load_policy=load_policy)
+    recipe = wanted.recipe(spec)
     if out is not None:
         pipeline.export(spec, recipe, out, progress=progress)
         return out, True
     located = sources.locate(spec, pipeline.subfolders(spec))
-    cached = catalog.cached_bundle(spec.name, spec, recipe, located.source, _tools(runtime))
+    cached = catalog.cached_bundle(spec.name, spec, recipe, located.source, _tools(recipe.runtime))
     if (cached / MANIFEST).is_file():
         return cached, False
     pipeline.export(spec, recipe, cached, progress=progress)
@@ -82,10 +106,15 @@ def missing_packages() -> list[str]:
     return [name for name in EXTRA_PACKAGES if find_spec(name) is None]
 
 
-def _check_runtime(folder: Path, runtime: Runtime | None) -> None:
-    found = load_manifest(folder).recipe.runtime
-    if runtime not in (None, found):
-        raise InputError(f"{folder} is a bundle for {found}, not for {runtime}", hint="Export its model again.")
+def _check_made_as(folder: Path, wanted: Wanted) -> None:
+    if wanted == ANY:
+        return
+    difference = wanted.differs_from(load_manifest(folder).recipe)
+    if difference:
+        raise InputError(
+            f"{folder} was not made with {difference}",
+            hint="A bundle is measured as it is; name the model to have it exported in another way.",
+        )
 
 
 def _check_can_export(model: str, runtime: Runtime) -> None:

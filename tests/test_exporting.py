@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from profiler import catalog
-from profiler.errors import UnknownName
-from profiler.exporting import EXTRA_PACKAGES, bundle_for, is_ready, missing_packages, ready_bundle
+from profiler.bundle_files import load_manifest
+from profiler.errors import InputError, UnknownName
+from profiler.exporting import EXTRA_PACKAGES, Wanted, bundle_for, is_ready, missing_packages, ready_bundle
+from profiler.records.recipe import Recipe
 
 # An interpreter whose own finder does not find the extra is how an installation without it looks to the product.
 _WITHOUT_EXTRA = """
@@ -63,6 +65,46 @@ def test_a_model_that_ships_is_ready() -> None:
     if shipped is None:
         pytest.skip("nano's bundle is not in this checkout")
     assert bundle_for("nano", nobody) == shipped
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [Wanted(text_encoder="nf4"), Wanted(precision="fp16"), Wanted(kept=("*",)), Wanted(runtime="coreml")],
+)
+def test_a_bundle_that_ships_is_not_taken_for_another_recipe(wanted: Wanted) -> None:
+    assert ready_bundle("nano", wanted) is None
+
+
+def test_a_bundle_that_ships_is_taken_where_its_own_recipe_is_asked_for() -> None:
+    wanted = Wanted(runtime="onnx", precision="fp32", text_encoder="fp32", load_policy="resident")
+    assert ready_bundle("nano", wanted) == ready_bundle("nano") is not None
+
+
+def test_a_bundle_folder_made_by_another_recipe_is_refused(small_bundle: Path) -> None:
+    with pytest.raises(InputError, match="was not made with text encoder nf4"):
+        ready_bundle(str(small_bundle), Wanted(text_encoder="nf4"))
+    with pytest.raises(InputError, match=r"was not made with kept \*\.0\.\*, x"):
+        ready_bundle(str(small_bundle), Wanted(kept=("*.0.*", "x")))
+
+
+def test_a_bundle_folder_made_as_asked_is_ready(small_bundle: Path) -> None:
+    recipe = load_manifest(small_bundle).recipe
+    wanted = Wanted(runtime=recipe.runtime, precision=recipe.precision, text_encoder=recipe.text_encoder)
+    assert ready_bundle(str(small_bundle), wanted) == small_bundle
+
+
+def test_the_text_encoder_is_as_precise_as_the_rest_unless_told_otherwise() -> None:
+    spec = catalog.model("nano")
+    assert Wanted(precision="fp16").recipe(spec).text_encoder == "fp16"
+    assert Wanted(precision="fp16", text_encoder="nf4").recipe(spec).text_encoder == "nf4"
+    assert Wanted().recipe(spec) == Recipe(height=spec.height, width=spec.width)
+
+
+@pytest.mark.parametrize("wanted", [Wanted(precision="fp16"), Wanted(text_encoder="fp16")])
+def test_half_precision_has_a_tolerance_of_its_own(wanted: Wanted) -> None:
+    exact = Recipe(height=64, width=64)
+    assert wanted.recipe(catalog.model("nano")).relative_tolerance > exact.relative_tolerance
+    assert Wanted(text_encoder="nf4").recipe(catalog.model("nano")).relative_tolerance == exact.relative_tolerance
 
 
 def test_the_packages_of_the_extra_are_those_in_the_project_file() -> None:

@@ -34,7 +34,7 @@ _HALF_INPUTS = {"Resize": (0,)}
 def convert(model: ir.Model, stays: Callable[[ir.Node], bool]) -> None:
     """Compute in half precision between layers; those that `stays` names, and islands, stay in float32.
 
-    Weights are converted one at a time as they are written. Raises ModelError, then, for one that is too large.
+    Weights are converted one at a time as they are written. Raises ModelError for one that is too large.
     """
     nodes = list(model.graph)
     layers = [node for node in nodes if node.op_type in _LAYERS and not stays(node)]
@@ -124,6 +124,7 @@ class _Converter:
         tensor = value.const_value
         if not value.is_initializer() or tensor is None:
             return None
+        _check_range(tensor, str(value.name))
         name = f"{value.name}_half"
         shape = ir.Shape([int(size) for size in tensor.numpy().shape])
         lazy = ir.LazyTensor(partial(_to_half, tensor, name), dtype=_HALF, shape=shape, name=name)
@@ -150,17 +151,16 @@ def _stored_half(value: ir.Value) -> ir.Value | None:
     return source if source is not None and source.dtype is _HALF else None
 
 
-def _to_half(tensor: Any, name: str) -> ir.Tensor[Any]:
+def _check_range(tensor: Any, name: str) -> None:
     values = tensor.numpy()
-    largest = float(np.abs(values).max(initial=0.0))
+    largest = max(float(values.max(initial=0.0)), -float(values.min(initial=0.0)))
     if _LARGEST < largest < _MASK_FROM:
-        weight = name.removesuffix("_half")
         raise ModelError(
-            f"{weight} holds {largest:.3g}, which is beyond half precision (±{_LARGEST:g})",
+            f"{name} holds {largest:.3g}, which is beyond half precision (±{_LARGEST:g})",
             hint="Export with --precision fp32.",
         )
-    return ir.Tensor(_clamped(values), name=name)
 
 
-def _clamped(values: npt.NDArray[np.float32]) -> npt.NDArray[np.float16]:
-    return np.clip(values, -_LARGEST, _LARGEST).astype(np.float16)
+def _to_half(tensor: Any, name: str) -> ir.Tensor[Any]:
+    values: npt.NDArray[np.float32] = tensor.numpy()
+    return ir.Tensor(np.clip(values, -_LARGEST, _LARGEST).astype(np.float16), name=name)

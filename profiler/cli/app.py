@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, time, timedelta
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,11 +36,27 @@ class LoadPolicyName(StrEnum):
 
 
 class RuntimeName(StrEnum):
-    """What runs a bundle's graphs."""
+    """Which format a bundle is written in."""
 
     onnx = "onnx"
     executorch = "executorch"
     coreml = "coreml"
+
+
+class PrecisionName(StrEnum):
+    """How precise the networks are."""
+
+    fp32 = "fp32"
+    fp16 = "fp16"
+
+
+class SchemeName(StrEnum):
+    """How the text encoder's weights are stored."""
+
+    fp32 = "fp32"
+    fp16 = "fp16"
+    int8 = "int8"
+    nf4 = "nf4"
 
 
 class MetricName(StrEnum):
@@ -96,6 +112,7 @@ app = typer.Typer(
 ONLY = "Which runs"
 DATES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
 WHAT, HOW, WHERE = "What is measured", "How it is measured", "Where, and what is printed"
+MADE = "How its bundle is made"
 
 Store = Annotated[
     Path | None,
@@ -116,11 +133,41 @@ NotRequired = Annotated[
     typer.Option("--not-required", help="Judge without this metric (may be repeated).", rich_help_panel=WHERE),
 ]
 
+RuntimeOption = Annotated[
+    RuntimeName | None, typer.Option("--runtime", help="Format.", rich_help_panel=MADE, show_default="onnx")
+]
+PrecisionOption = Annotated[
+    PrecisionName | None,
+    typer.Option("--precision", help="Of all networks.", rich_help_panel=MADE, show_default="fp32; fp16 for coreml"),
+]
+SchemeOption = Annotated[
+    SchemeName | None,
+    typer.Option(
+        "--text-encoder",
+        help="The text encoder's weights: int8 per channel, or nf4 with a scale per 64.",
+        rich_help_panel=MADE,
+        show_default="as --precision; int8 for coreml",
+    ),
+]
+Keep = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--keep",
+        metavar="PATTERN",
+        help="Text-encoder weights that stay as --precision has them, such as '*layers.0.*' (may be repeated).",
+        rich_help_panel=MADE,
+    ),
+]
+
 
 def _version(wanted: bool) -> None:
     if wanted:
         print(f"ondevice-profiler {__version__}")
         raise typer.Exit
+
+
+def _value(chosen: StrEnum | None) -> Any:
+    return chosen.value if chosen else None
 
 
 def _values(chosen: Sequence[StrEnum] | None) -> tuple[str, ...]:
@@ -164,14 +211,6 @@ def profile(
             show_default="nano",
         ),
     ] = None,
-    runtime: Annotated[
-        RuntimeName | None,
-        typer.Option(
-            help="What runs it; exported for it where no bundle is ready.",
-            rich_help_panel=WHAT,
-            show_default="the ready bundle's, else onnx",
-        ),
-    ] = None,
     task: Annotated[
         TaskName | None,
         typer.Option(help="Make an image, or edit one.", rich_help_panel=WHAT, show_default="the model's first"),
@@ -185,6 +224,10 @@ def profile(
         int | None, typer.Option(min=0, max=2**53 - 1, help="Seed of the noise.", rich_help_panel=WHAT)
     ] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Denoising steps.", rich_help_panel=WHAT)] = None,
+    runtime: RuntimeOption = None,
+    precision: PrecisionOption = None,
+    text_encoder: SchemeOption = None,
+    keep: Keep = None,
     protocol: Annotated[
         ProtocolName,
         typer.Option(
@@ -273,11 +316,11 @@ def profile(
         wishes,
         how,
         measuring.Judging(policy, tuple(metric.value for metric in not_required or ())),
+        measuring.Wanted(_value(runtime), _value(precision), _value(text_encoder), tuple(keep or ())),
         store=store,
         dry_run=dry_run,
         as_json=as_json,
         open_device=context.obj,
-        runtime=runtime.value if runtime else None,
     )
 
 
@@ -290,7 +333,10 @@ def export(
     load_policy: Annotated[
         LoadPolicyName, typer.Option(help="resident: all components stay loaded; sequential: one at a time.")
     ] = LoadPolicyName.resident,
-    runtime: Annotated[RuntimeName, typer.Option(help="What is to run it.")] = RuntimeName.onnx,
+    runtime: RuntimeOption = None,
+    precision: PrecisionOption = None,
+    text_encoder: SchemeOption = None,
+    keep: Keep = None,
     as_json: Json = False,
 ) -> int:
     """Export a model to a bundle, verified against its own PyTorch loop.
@@ -298,8 +344,10 @@ def export(
     Cached by content: the same weights and recipe are exported once. Needs the export extra.
     """
     from profiler.cli import exporting
+    from profiler.exporting import Wanted
 
-    return exporting.export(model, out, load_policy.value, runtime=runtime.value, as_json=as_json)
+    wanted = Wanted(_value(runtime), _value(precision), _value(text_encoder), tuple(keep or ()), load_policy.value)
+    return exporting.export(model, out, wanted, as_json=as_json)
 
 
 @app.command()

@@ -10,25 +10,26 @@ from rich.table import Table
 from profiler.bundle_files import load_manifest, manifest_sha256
 from profiler.cli.output import notes, print_json, print_result
 from profiler.cli.progress import ExportProgress
+from profiler.exporting import Wanted
 from profiler.exporting import export as export_bundle
 from profiler.quantities import format_bytes
 from profiler.records.bundle import Bundle
-from profiler.records.recipe import LoadPolicy, Runtime
 from profiler.report.terminal import plain
 
+_NAMES_SHOWN = 3
 
-def export(
-    model: str, out: Path | None, load_policy: LoadPolicy, *, runtime: Runtime | None = None, as_json: bool
-) -> int:
+
+def export(model: str, out: Path | None, wanted: Wanted, *, as_json: bool) -> int:
     """Export and print what came out and how exact it is."""
-    place = out.expanduser() if out else None
     with ExportProgress(notes()) as progress:
-        folder, made = export_bundle(model, place, load_policy, progress.report, runtime=runtime)
+        folder, made = export_bundle(model, out.expanduser() if out else None, wanted, progress.report)
     bundle = load_manifest(folder)
     if as_json:
         print_json({"folder": str(folder), "made": made, "sha256": manifest_sha256(folder), "bundle": bundle})
     else:
         print_result(_table(bundle))
+        for line in _quantized(bundle):
+            print_result(plain(line))
         word = "exported to" if made else "already exported, in"
         print(f"{word} {folder}")
         for line in _to_know(bundle):
@@ -66,3 +67,25 @@ def _table(bundle: Bundle) -> Table:
         difference = image.float_image
         table.add_row(f"image, {task}", "", levels, f"{difference.max_absolute:.2g}", f"{difference.relative:.2g}")
     return table
+
+
+def _quantized(bundle: Bundle) -> Iterator[str]:
+    """Say what was done to the weights of each quantized component, and what that changed."""
+    for name, component in bundle.components.items():
+        done = component.quantization
+        if done is None:
+            continue
+        same = bundle.verification.components[name].relative
+        yield (
+            f"{name} as {done.scheme}: {done.bits_per_weight:.2f} bits per weight, {100 * done.coverage:.1f} % of "
+            f"weights covered; output {same:.2g} from PyTorch with the same weights, "
+            f"{done.from_fp32.relative:.2g} from fp32 (relative)"
+        )
+        for what, names in (("kept", done.kept), ("int8 instead of nf4", done.fallen_back), ("tied", tuple(done.tied))):
+            if names:
+                yield f"  {what}: {_some(names)}"
+
+
+def _some(names: tuple[str, ...]) -> str:
+    shown = ", ".join(names[:_NAMES_SHOWN])
+    return shown if len(names) <= _NAMES_SHOWN else f"{shown} and {len(names) - _NAMES_SHOWN} more"

@@ -17,12 +17,11 @@ from profiler.cli.places import OpenDevice, open_policy, open_store, tidy
 from profiler.cli.progress import ExportProgress, SessionProgress
 from profiler.clock import RealClock
 from profiler.errors import InputError
-from profiler.exporting import bundle_for, is_ready
+from profiler.exporting import ANY, Wanted, bundle_for, is_ready
 from profiler.inputs import Wishes, job_inputs, plan_for
 from profiler.quantities import format_bytes
 from profiler.records.bundle import Bundle
 from profiler.records.job import Measurement
-from profiler.records.recipe import Runtime
 from profiler.records.record import Task
 from profiler.records.run import Run
 from profiler.report.summary import summarise
@@ -33,7 +32,7 @@ from profiler.session import Order, bundle_use, measure
 _GAP_S, _MINUTES = 2.0, 10.0
 _THREADS_PER_CORE = 16
 
-__all__ = ["How", "Judging", "Wishes", "profile"]
+__all__ = ["How", "Judging", "Wanted", "Wishes", "profile"]
 
 
 class How(NamedTuple):
@@ -64,23 +63,23 @@ def profile(
     wishes: Wishes,
     how: How,
     judging: Judging,
+    wanted: Wanted = ANY,
     *,
     store: Path | None,
     dry_run: bool,
     as_json: bool,
     open_device: OpenDevice | None = None,
-    runtime: Runtime | None = None,
 ) -> int:
     """Measure, store, judge and print; return the exit code that the run's outcome stands for."""
     clock = RealClock()
-    if runtime is not None:
-        engine_for(runtime)  # before an export that nothing here could run
+    if wanted.runtime is not None:
+        engine_for(wanted.runtime)  # before an export that nothing here could run
     device = (open_device or places.open_device)(device_name, clock)
     policy = open_policy(judging.policy, judging.not_required)
     place = open_store(store)
-    if dry_run and not is_ready(model, runtime):
+    if dry_run and not is_ready(model, wanted):
         return _say_export_comes_first(model, as_json=as_json)
-    order = _order(_bundle(model, runtime), task, wishes, how)
+    order = _order(_bundle(model, wanted), task, wishes, how)
     for line in order.inputs.notes:
         notes().print(plain(line, style="yellow"))
     if dry_run:
@@ -101,9 +100,9 @@ def exit_code(run: Run) -> int:
     return {"completed": 0, "refused": 2, "aborted": 3, "interrupted": 3}[run.outcome]
 
 
-def _bundle(model: str, runtime: Runtime | None) -> Path:
+def _bundle(model: str, wanted: Wanted) -> Path:
     with ExportProgress(notes()) as progress:
-        return bundle_for(model, progress.report, runtime)
+        return bundle_for(model, progress.report, wanted)
 
 
 def _check_threads(threads: int | None) -> None:
@@ -182,6 +181,8 @@ def _facts(order: Order, device: str, store: Path) -> dict[str, object]:
         "prompt": order.inputs.prompt,
         "seed": order.inputs.seed,
         "bundle": str(order.bundle_folder),
+        "precision": order.bundle.recipe.precision,
+        "text_encoder": order.bundle.recipe.text_encoder,
         "size_bytes": use.size_bytes,
         "protocol": order.measurement.kind,
         "cold_starts": order.cold_starts,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from profiler.quantities import NS_PER_S, format_bytes, format_ns
 from profiler.records.run import Run
 from profiler.records.summary import LatencySummary, Summary
-from profiler.report.terminal import withheld
+from profiler.report.terminal import precision, withheld
 
 Row = tuple[str, str]
 
@@ -114,7 +114,10 @@ def settings(run: Run) -> list[Row]:
         ("image", f"{asked.width}×{asked.height} pixels"),
         ("protocol", f"{measurement.kind}{gap}{minutes}"),
         ("images", f"{asked.cold_starts} cold starts, {asked.warmups} warm-ups, {asked.repeats} timed asked for"),
-        ("runtime", f"{run.engine or recipe.runtime}, {recipe.compute_unit}, {recipe.precision}, {recipe.load_policy}"),
+        (
+            "runtime",
+            f"{run.engine or recipe.runtime}, {recipe.compute_unit}, {precision(recipe)}, {recipe.load_policy}",
+        ),
         ("threads", str(asked.threads) if asked.threads else "the runtime's own choice"),
         ("bundle", f"sha256 {run.bundle.sha256}"),
         ("weights", _source(run)),

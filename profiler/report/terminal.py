@@ -11,6 +11,7 @@ from rich.text import Text
 
 from profiler.quantities import format_bytes, format_ns
 from profiler.records.policy import Margin
+from profiler.records.recipe import Recipe
 from profiler.records.summary import LatencySummary, Summary
 
 _METRIC_WORDS = {"latency": "latency", "peak_memory": "peak memory", "size": "size"}
@@ -125,7 +126,14 @@ def _engine(summary: Summary) -> str:
     recipe = summary.recipe
     threads = f"{summary.threads} threads" if summary.threads else "its own choice of threads"
     size = f"{summary.width}×{summary.height}"
-    return f"{summary.engine or recipe.runtime}, {recipe.compute_unit}, {threads}, {recipe.precision}, {size} pixels"
+    return f"{summary.engine or recipe.runtime}, {recipe.compute_unit}, {threads}, {precision(recipe)}, {size} pixels"
+
+
+def precision(recipe: Recipe) -> str:
+    """Say how precise a bundle's networks are, and its text encoder where that differs."""
+    if recipe.text_encoder == recipe.precision:
+        return recipe.precision
+    return f"{recipe.precision}, text encoder {recipe.text_encoder}"
 
 
 def _latency_rows(summary: Summary) -> Iterator[tuple[str, str]]:
