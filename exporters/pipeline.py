@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
+from msgspec.structs import replace
+
 from exporters import default_inputs, plans, prompts, schedules, sources, text_encoder
 from exporters.families import stable_diffusion
 from exporters.guide_step import guide_step
@@ -67,8 +69,8 @@ def export(
         )
         planned = {task: planner.plan(task, chosen) for task, chosen in sorted(settings.items())}
 
-        verifier = Verifier(model, components, folder, target.engine(), stages)
-        verification = verifier.verify(parts, planned, recipe)
+        engine = target.engine()
+        verified = Verifier(model, components, folder, engine, stages).verify(parts, planned, recipe)
 
         stages.begin("manifest")
         written = {task: planner.write(chosen) for task, chosen in planned.items()}
@@ -81,7 +83,7 @@ def export(
             components=text_encoder.described(components, quantized, files),
             tasks=written,
             prompt_encoding=PromptEncoding(tokenizer=TOKENIZER, length=model.prompt_length),
-            verification=verification,
+            verification=replace(verified, engine=f"{engine.name} {engine.version}", not_run=target.not_run),
             files=files,
             tools={name: importlib.metadata.version(name) for name in (*_TOOLS, *target.tools)},
         )

@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 import msgspec
 import numpy as np
+import torch
 
 from exporters.parts import TEXT_ENCODER, Model, Part
 from exporters.quantize import nf4
@@ -16,6 +18,8 @@ from exporters.verify import difference
 from profiler.errors import InputError
 from profiler.records.bundle import BundleFile, Component, Difference, Quantization
 from profiler.records.recipe import Recipe
+
+_ABSMAX: dict[torch.dtype, Literal["float32", "float16"]] = {torch.float32: "float32", torch.float16: "float16"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +44,15 @@ def quantize(model: Model, recipe: Recipe) -> Quantized | None:
     if part is None:
         raise InputError(f"{model.title} has no text encoder to quantize")
     before = _outputs(part)
-    applied = apply(part.modules, Scheme(name=recipe.text_encoder, kept=recipe.kept, rest=recipe.precision))
+    # Core ML has one float type a program: scales are as wide as what it computes in.
+    halves = recipe.runtime == "coreml" and recipe.precision == "fp16"
+    scheme = Scheme(
+        name=recipe.text_encoder,
+        kept=recipe.kept,
+        rest=recipe.precision,
+        absmax_dtype=torch.float16 if halves else torch.float32,
+    )
+    applied = apply(part.modules, scheme)
     return Quantized(applied=applied, from_fp32=difference(_outputs(part), before))
 
 
@@ -71,7 +83,7 @@ def _record(quantized: Quantized, file_bytes: int) -> Quantization:
     return Quantization(
         scheme=applied.scheme.name,
         block=nf4.BLOCK if nf4_used else None,
-        absmax_dtype="float32" if nf4_used else None,
+        absmax_dtype=_ABSMAX[applied.scheme.absmax_dtype] if nf4_used else None,
         bits_per_weight=8 * file_bytes / applied.weights,
         coverage=applied.coverage,
         kept=applied.kept,

@@ -15,7 +15,7 @@ from typing import IO
 from profiler import codec
 from profiler.errors import InputError, InternalError, InvalidRecord, MissingSource
 from profiler.locks import hold
-from profiler.records.bundle import Bundle, BundleFile, TaskPlan
+from profiler.records.bundle import Bundle, BundleFile, Component, TaskPlan
 from profiler.records.plan import Plan, Schedules
 from profiler.records.record import Task
 
@@ -89,10 +89,19 @@ def check_names(folder: Path, bundle: Bundle) -> None:
     used = {bundle.prompt_encoding.tokenizer}
     used |= {path for component in bundle.components.values() for path in component.files}
     used |= {path for task in bundle.tasks.values() for path in (task.plan, task.schedules, task.defaults.path)}
+    used |= {path for component in bundle.components.values() for path in _opened(folder, component)}
     unlisted = sorted(used - {entry.path for entry in bundle.files})
     if unlisted or not bundle.tasks:
         what = f"uses {unlisted[0]!r}, but lists no such file" if unlisted else "has no task"
         raise InvalidRecord(f"{folder / MANIFEST} {what}", hint="Export the bundle again.")
+
+
+def _opened(folder: Path, component: Component) -> Iterator[str]:
+    """Yield the files that functions are opened from: a path of theirs is a file, or a folder of files."""
+    for function in component.functions.values():
+        path = inside(folder, function.path)
+        found = [file for file in sorted(path.rglob("*")) if not file.is_dir()] if path.is_dir() else []
+        yield from [file.relative_to(folder).as_posix() for file in found] or [function.path]
 
 
 def check_files(folder: Path, bundle: Bundle, receipts: Path | None = None) -> None:

@@ -15,6 +15,9 @@ from profiler.records.recipe import EncoderScheme, LoadPolicy, Precision, Recipe
 from profiler.records.spec import ModelSpec
 
 EXTRA_PACKAGES = ("torch", "diffusers", "transformers", "onnx", "onnxscript")
+_RUNTIME: Runtime = "onnx"
+# What a runtime needs beyond; the extra has the runtime's name.
+_TOOLCHAINS: dict[Runtime, tuple[str, ...]] = {"executorch": ("executorch", "torchao"), "coreml": ("coremltools",)}
 
 # Stage name, stages done, stages in all.
 Progress = Callable[[str, int, int], None]
@@ -65,7 +68,7 @@ def is_ready(model: str, wanted: Wanted = ANY) -> bool:
     """Tell whether a model can be measured without exporting it. Raises UnknownName, InputError or MissingExtra."""
     if ready_bundle(model, wanted) is not None:
         return True
-    _check_can_export(model)
+    _check_can_export(model, wanted.runtime or _RUNTIME)
     return False
 
 
@@ -79,8 +82,11 @@ def export(model: str, out: Path | None, wanted: Wanted, progress: Progress) -> 
 
     Raises UnknownName, MissingExtra, MissingSource, InputError, ModelError or BeyondTolerance.
     """
-    _check_can_export(model)
-    from exporters import pipeline, sources
+    _check_can_export(model, wanted.runtime or _RUNTIME)
+    from exporters.quiet import quiet
+
+    with quiet():  # packages that are installed beside ours complain of each other when they are imported
+        from exporters import pipeline, sources
 
     spec = _spec(model)
     recipe = wanted.recipe(spec)
@@ -88,7 +94,7 @@ def export(model: str, out: Path | None, wanted: Wanted, progress: Progress) -> 
         pipeline.export(spec, recipe, out, progress=progress)
         return out, True
     located = sources.locate(spec, pipeline.subfolders(spec))
-    cached = catalog.cached_bundle(spec.name, spec, recipe, located.source, _tools())
+    cached = catalog.cached_bundle(spec.name, spec, recipe, located.source, _tools(recipe.runtime))
     if (cached / MANIFEST).is_file():
         return cached, False
     pipeline.export(spec, recipe, cached, progress=progress)
@@ -111,13 +117,15 @@ def _check_made_as(folder: Path, wanted: Wanted) -> None:
         )
 
 
-def _check_can_export(model: str) -> None:
+def _check_can_export(model: str, runtime: Runtime) -> None:
     """Refuse a plain word that is no model, before asking for packages or the network."""
     if model not in catalog.models() and "/" not in model and _folder(model) is None:
         hint = "All: profile models. A folder or a hub id (owner/name) works too."
         raise UnknownName("model", model, catalog.models(), hint=hint)
     if missing_packages():
         raise MissingExtra(f"exporting {model}", "export")
+    if any(find_spec(name) is None for name in _TOOLCHAINS.get(runtime, ())):
+        raise MissingExtra(f"exporting {model} for {runtime}", runtime)
 
 
 def _folder(model: str) -> Path | None:
@@ -138,5 +146,6 @@ def _spec(model: str) -> ModelSpec:
     return spec_for(model)
 
 
-def _tools() -> dict[str, str]:
-    return {"profiler": __version__, **{name: version(name) for name in EXTRA_PACKAGES}}
+def _tools(runtime: Runtime) -> dict[str, str]:
+    names = (*EXTRA_PACKAGES, *_TOOLCHAINS.get(runtime, ()))
+    return {"profiler": __version__, **{name: version(name) for name in names}}

@@ -22,6 +22,7 @@ from profiler.records.event import AnyEvent
 from profiler.records.job import InputFile, Job, Measurement, Sampling
 from profiler.records.plan import Plan
 from profiler.records.run import BundleUse, Launch, Run, Session, Settings
+from profiler.runner.engines.installed import engine_for, lack_of
 from profiler.store import SESSION_FILE, OpenSession, Store
 
 INPUTS_FILE = "inputs.safetensors"
@@ -57,6 +58,10 @@ class Progress(NamedTuple):
 
 class Stalled(Exception):
     """The runner's process lived on, but nothing came from it for too long."""
+
+
+class Unable(Exception):
+    """The runner has not the engine that the bundle needs."""
 
 
 class SetAside(NamedTuple):
@@ -107,6 +112,8 @@ def _go_through(order: Order, device: Device, session: OpenSession, clock: Clock
                 break
     except Stalled as error:
         return Ending("failed", f"timed_out: {error}", None, None)
+    except Unable as error:
+        return Ending("refused", str(error), None, None)
     except DeviceError as error:
         if not has_launch(session.folder):
             raise
@@ -225,7 +232,7 @@ def _run_process(
     )
     _note(session, launch)
     runner = device.launch(storage, header.token)
-    launch = _with_hello(launch, runner)
+    launch = _with_hello(launch, runner, job)
     _note(session, launch)
     try:
         return _follow(runner, job, _Stall(order.stall_timeout_s), report, number)
@@ -234,6 +241,8 @@ def _run_process(
 
 
 def _follow(runner: Runner, job: Job, stall: _Stall, report: Report, number: int) -> bool:
+    if job.engine not in runner.hello.engines:
+        raise Unable(" ".join(str(lack_of(job.engine)).split()))
     _check_pushed(runner, job)
     runner.link.start(job)
     outcome = None
@@ -279,7 +288,7 @@ def _job(order: Order, header: Session, device: Device, number: int, inputs: Inp
         bundle_sha256=order.bundle_sha256,
         plan=order.plan,
         inputs=inputs,
-        engine="onnxruntime",
+        engine=engine_for(order.bundle.recipe.runtime),
         threads=order.threads,
         warmups=order.warmups if last else 0,
         repeats=order.repeats if last else 0,
@@ -290,14 +299,15 @@ def _job(order: Order, header: Session, device: Device, number: int, inputs: Inp
     )
 
 
-def _with_hello(launch: Launch, runner: Runner) -> Launch:
+def _with_hello(launch: Launch, runner: Runner, job: Job) -> Launch:
     hello = runner.hello
+    version = hello.engines.get(job.engine)
     return msgspec.structs.replace(
         launch,
         launch_ns=runner.launch_ns,
         pid=hello.pid,
         runner_version=hello.runner_version,
-        engine=" ".join(f"{name} {version}" for name, version in hello.engines.items()),
+        engine=None if version is None else f"{job.engine} {version}",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -264,3 +265,35 @@ def test_what_a_living_writer_has_begun_is_left_alone(tmp_path: Path) -> None:
         seen = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
         assert first.is_dir()
     assert seen.strip() == "None"
+
+
+def test_a_function_may_be_a_folder_all_of_whose_files_are_listed(small_bundle: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "bundle"
+    shutil.copytree(small_bundle, folder)
+    package = folder / "components" / "decoder.mlpackage"
+    (package / "Data").mkdir(parents=True)
+    (package / "Data" / "model").write_bytes(b"model")
+    bundle = load_manifest(folder)
+    decoder = bundle.components["decoder"]
+    relative = package.relative_to(folder).as_posix()
+    functions = {name: replace(function, path=relative) for name, function in decoder.functions.items()}
+    files = (f"{relative}/Data/model",)
+    changed = replace(
+        bundle,
+        components={**bundle.components, "decoder": replace(decoder, functions=functions, files=files)},
+        files=(*bundle.files, describe(folder, files[0])),
+    )
+    check_names(folder, changed)
+    check_files(folder, changed)
+    (package / "Data" / "more").write_bytes(b"unlisted")
+    with pytest.raises(InvalidRecord, match=r"uses '.*/Data/more', but lists no such file"):
+        check_names(folder, changed)
+
+
+def test_a_function_in_a_file_that_is_not_listed_is_refused(small_bundle: Path) -> None:
+    bundle = load_manifest(small_bundle)
+    decoder = bundle.components["decoder"]
+    functions = {name: replace(function, path="other.onnx") for name, function in decoder.functions.items()}
+    components = {**bundle.components, "decoder": replace(decoder, functions=functions)}
+    with pytest.raises(InvalidRecord, match=r"uses 'other\.onnx', but lists no such file"):
+        check_names(small_bundle, replace(bundle, components=components))

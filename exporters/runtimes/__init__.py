@@ -15,7 +15,15 @@ from profiler.records.recipe import EncoderScheme, Precision, Recipe
 from profiler.runner.engines.engine import Engine
 
 # Recipe's runtime → module here; imported when asked for, since each brings a toolchain.
-_MODULES = {"onnx": "exporters.runtimes.onnx"}
+_MODULES = {
+    "onnx": "exporters.runtimes.onnx",
+    "executorch": "exporters.runtimes.executorch",
+    "coreml": "exporters.runtimes.coreml",
+}
+
+
+def accept(recipe: Recipe) -> None:
+    """Take any recipe."""
 
 
 class Runtime(NamedTuple):
@@ -23,7 +31,8 @@ class Runtime(NamedTuple):
 
     `export_part` writes a part below a folder and raises ModelError where it cannot; `engine` makes what its files are
     verified with; `tools` are the packages whose versions go into the manifest. `precisions` and `schemes` are those
-    of a recipe that it can write.
+    of a recipe that it can write; `not_run` says why the engine is not the one that devices have, if it is not; `check`
+    raises InputError for what else a recipe may not ask of it.
     """
 
     export_part: Callable[[Part, Path, Recipe, Stages], Component]
@@ -31,6 +40,8 @@ class Runtime(NamedTuple):
     tools: tuple[str, ...]
     precisions: tuple[Precision, ...] = ("fp32",)
     schemes: tuple[EncoderScheme, ...] = ("fp32",)
+    not_run: str | None = None
+    check: Callable[[Recipe], None] = accept
 
 
 def runtime(name: str) -> Runtime:
@@ -42,10 +53,11 @@ def runtime(name: str) -> Runtime:
 
 
 def check_expresses(recipe: Recipe, target: Runtime) -> None:
-    """Raise InputError where a format has no form for what a recipe asks for."""
+    """Raise InputError where a format has no form for what a recipe asks for, or a device no unit that runs it."""
     for what, wanted, known in (
         ("precision", recipe.precision, target.precisions),
         ("text-encoder scheme", recipe.text_encoder, target.schemes),
     ):
         if wanted not in known:
             raise InputError(f"{recipe.runtime} bundles have no {what} {wanted}", hint=f"There are {', '.join(known)}.")
+    target.check(recipe)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from exporters.parts import TEXT_ENCODER, Graph, Part
 from exporters.progress import Stages
 from exporters.quiet import quiet
 from exporters.runtimes import Runtime, onnx_half, onnx_weights
+from exporters.runtimes.layout import function_path
 from profiler.errors import InternalError, ModelError
 from profiler.records.bundle import Component, Function
 from profiler.records.plan import Port
@@ -20,7 +20,6 @@ from profiler.records.recipe import Recipe
 from profiler.records.record import DType
 from profiler.runner.engines.onnxruntime_engine import OnnxRuntimeEngine
 
-FOLDER = "components"
 # Protobuf ends at 2 GB; long before, parsing a file whole costs memory that mapping its weights does not.
 EXTERNAL_DATA_FROM_BYTES = 100_000_000
 _DTYPES: dict[onnx_ir.DataType, DType] = {onnx_ir.DataType.FLOAT: "float32", onnx_ir.DataType.INT32: "int32"}
@@ -33,7 +32,7 @@ def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Com
     precision = part.precision(recipe)
     for name, graph in part.graphs.items():
         stages.begin(f"export {part.name}.{name}")
-        path = f"{FOLDER}/{file_name(part.name)}/{file_name(name)}.onnx"
+        path = function_path(part.name, name, "onnx")
         model = _trace(f"{part.name}.{name}", graph, recipe.opset)
         onnx_weights.express(model)
         if precision == "fp16":
@@ -41,11 +40,6 @@ def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Com
         files += write_model(model, folder, path)
         functions[name] = Function(path=path, inputs=_ports(model.graph.inputs), outputs=_ports(model.graph.outputs))
     return Component(functions=functions, files=tuple(files), parameters=part.parameters, precision=precision)
-
-
-def file_name(name: str) -> str:
-    """Return a name that is safe as one path segment everywhere."""
-    return re.sub(r"[^A-Za-z0-9_-]", "_", name) or "_"
 
 
 def write_model(

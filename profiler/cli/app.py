@@ -138,7 +138,7 @@ RuntimeOption = Annotated[
 ]
 PrecisionOption = Annotated[
     PrecisionName | None,
-    typer.Option("--precision", help="Of all networks.", rich_help_panel=MADE, show_default="fp32"),
+    typer.Option("--precision", help="Of all networks.", rich_help_panel=MADE, show_default="fp32; fp16 for coreml"),
 ]
 SchemeOption = Annotated[
     SchemeName | None,
@@ -146,7 +146,7 @@ SchemeOption = Annotated[
         "--text-encoder",
         help="The text encoder's weights: int8 per channel, or nf4 with a scale per 64.",
         rich_help_panel=MADE,
-        show_default="as --precision",
+        show_default="as --precision; int8 for coreml",
     ),
 ]
 Keep = Annotated[

@@ -22,6 +22,7 @@ from profiler.devices.power_saving import power_saving
 from profiler.errors import MissingExtra, ProfilerError
 from profiler.exporting import missing_packages
 from profiler.records.record import Record
+from profiler.runner.engines.installed import KINDS, installed, lack_of
 from profiler.runner.gauges import EnvironmentGauge, MemoryGauge, WorkGauge, usable_cores
 from profiler.validity.evidence import OTHERS_SHARE_OF_CORES
 
@@ -60,6 +61,19 @@ def _versions(store: Path | None) -> Iterator[Finding]:
         yield _there("ONNX Runtime", version("onnxruntime"), needed=True)
     except PackageNotFoundError:
         yield _missing("ONNX Runtime", "not installed", "pip install onnxruntime", needed=True)
+
+
+def _more_engines(store: Path | None) -> Iterator[Finding]:
+    """Look for the runtimes that bundles other than ONNX need."""
+    there = installed()
+    for name, kind in KINDS.items():
+        if kind.extra is None:
+            continue
+        if name in there:
+            yield _there(f"engine {name}", there[name])
+        else:
+            remedy = (lack_of(name).hint or "").strip()
+            yield _missing(f"engine {name}", f"its bundles (--runtime {kind.extra}) cannot be measured", remedy)
 
 
 def _bundle(store: Path | None) -> Iterator[Finding]:
@@ -146,6 +160,7 @@ _LOOKS: tuple[Callable[[Path | None], Iterator[Finding]], ...] = (
     _gauges,
     _disturbances,
     _export_extra,
+    _more_engines,
 )
 _GAUGES = {
     "temperature_millicelsius": (

@@ -31,8 +31,20 @@ def export(model: str, out: Path | None, wanted: Wanted, *, as_json: bool) -> in
         for line in _quantized(bundle):
             print_result(plain(line))
         word = "exported to" if made else "already exported, in"
-        print(f"{word} {folder}\nmeasure it: profile --model {folder}")
+        print(f"{word} {folder}")
+        for line in _to_know(bundle):
+            print(line)
+        if bundle.verification.not_run is None:
+            print(f"measure it: profile --model {folder}")
     return 0
+
+
+def _to_know(bundle: Bundle) -> Iterator[str]:
+    """Say what the errors leave open, and where a component cannot run."""
+    if bundle.verification.not_run is not None:
+        yield f"errors are those of {bundle.verification.engine}: {bundle.verification.not_run}"
+    for name, component in bundle.components.items():
+        yield from (f"{name}: {note}" for note in component.notes)
 
 
 def _table(bundle: Bundle) -> Table:

@@ -26,6 +26,7 @@ from profiler.records.record import Task
 from profiler.records.run import Run
 from profiler.report.summary import summarise
 from profiler.report.terminal import plain
+from profiler.runner.engines.installed import engine_for
 from profiler.session import Order, bundle_use, measure
 
 _GAP_S, _MINUTES = 2.0, 10.0
@@ -71,6 +72,8 @@ def profile(
 ) -> int:
     """Measure, store, judge and print; return the exit code that the run's outcome stands for."""
     clock = RealClock()
+    if wanted.runtime is not None:
+        engine_for(wanted.runtime)  # before an export that nothing here could run
     device = (open_device or places.open_device)(device_name, clock)
     policy = open_policy(judging.policy, judging.not_required)
     place = open_store(store)
@@ -114,6 +117,7 @@ def _order(folder: Path, task: str | None, wishes: Wishes, how: How) -> Order:
     """Check all that can be checked before anything is started."""
     _check_threads(how.threads)
     bundle = load_manifest(folder)
+    engine_for(bundle.recipe.runtime)
     check_names(folder, bundle)
     check_files(folder, bundle, catalog.receipts())
     plan = plan_for(folder, bundle, _task(bundle, task, wishes), wishes.steps)

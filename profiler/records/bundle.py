@@ -19,7 +19,7 @@ class BundleFile(Record):
 
 
 class Function(Record):
-    """One graph of a component; `path` is the file that a runner opens."""
+    """One graph of a component; `path` is the file that a runner opens, or the folder of a Core ML package."""
 
     path: str
     inputs: tuple[Port, ...]
@@ -58,13 +58,17 @@ class Quantization(Record):
 
 
 class Component(Record):
-    """One network part as exported; `files` lists all that its functions need, weights included."""
+    """One network part as exported; `files` lists all that its functions need, weights included.
+
+    `notes` say what to know before it runs on a device.
+    """
 
     functions: dict[str, Function]
     files: tuple[str, ...]
     parameters: int
     precision: Precision | EncoderScheme
     quantization: Quantization | None = None
+    notes: tuple[str, ...] = ()
 
 
 class Source(Record):
@@ -109,11 +113,17 @@ class ImageDifference(Record):
 
 
 class Verification(Record):
-    """What was compared at export time, and how well it agreed; a quantized encoder with the same weights in fp32."""
+    """What was compared at export time, and how well it agreed; a quantized encoder with the same weights in fp32.
+
+    `engine` is what ran the exported files (None in bundles that do not tell); where that is not what devices have,
+    `not_run` says so, and what the numbers leave open with it.
+    """
 
     reference: str
     components: dict[str, Difference]
     images: dict[Task, ImageDifference]
+    engine: str | None = None
+    not_run: str | None = None
 
 
 class Bundle(Record):

@@ -7,6 +7,8 @@ from typing import Literal
 from profiler.records.plan import Plan
 from profiler.records.record import Record, SchemaVersion
 
+EngineName = Literal["onnxruntime", "executorch"]
+
 
 class Measurement(Record):
     """The protocol of measurement, part of every comparison key.
@@ -55,7 +57,7 @@ class Job(Record):
     bundle_sha256: str
     plan: Plan
     inputs: InputFile
-    engine: Literal["onnxruntime"]
+    engine: EngineName
     threads: int | None
     warmups: int
     repeats: int

@@ -15,6 +15,7 @@ from profiler import codec
 from profiler.clock import Clock, RealClock
 from profiler.records.message import ADDRESS_FILE, EXIT_NO_SPACE, RunnerAddress
 from profiler.runner.engines.engine import Engine
+from profiler.runner.engines.installed import installed, open_engine
 from profiler.runner.office import Office
 from profiler.runner.server import serve
 from profiler.runner.work import Work
@@ -24,17 +25,17 @@ Announce = Callable[[Path, int], None]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve one job on ONNX Runtime, then leave."""
-    from profiler.runner.engines.onnxruntime_engine import OnnxRuntimeEngine
-
-    engines = {OnnxRuntimeEngine.name: OnnxRuntimeEngine.version}
-    return run(arguments, engines, OnnxRuntimeEngine, RealClock(), announce)
+    """Serve one job on the engine it names, then leave."""
+    return run(arguments, installed(), open_engine, RealClock(), announce)
 
 
 def run(
     arguments: Sequence[str] | None, engines: dict[str, str], new_engine: NewEngine, clock: Clock, announce: Announce
 ) -> int:
-    """Serve one job with an engine and a clock, and `announce` where; return how the process ends."""
+    """Serve one job with the engine that `new_engine` makes of its name, and `announce` where; return the exit code.
+
+    An engine is imported only once a job asks for it, so that the memory reported holds no other's.
+    """
     options = _parser().parse_args(arguments)
     office = Office(options.storage, engines, clock)
     listener = _listen(options.port)
@@ -57,7 +58,9 @@ def _work(office: Office, new_engine: NewEngine) -> int:
         if office.released.is_set():
             return 0
     job, journal = office.work()
-    work = Work(job, office.storage, journal, new_engine(threads=job.threads), office.clock, office.cancelled)
+    work = Work(
+        job, office.storage, journal, new_engine(job.engine, threads=job.threads), office.clock, office.cancelled
+    )
     try:
         work.run()
     except OSError as error:

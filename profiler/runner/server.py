@@ -32,6 +32,7 @@ from profiler.records.message import (
     RunnerHello,
     Start,
 )
+from profiler.runner.engines.installed import lack_of
 from profiler.runner.line import Line
 from profiler.runner.office import Office
 
@@ -125,6 +126,9 @@ def _answer(request: Request, line: Line, office: Office) -> None:
 
 
 def _start(job: Job, line: Line, office: Office) -> None:
+    if job.engine not in office.engines:
+        line.send(Refused(code="job", reason=str(lack_of(job.engine))))
+        return
     try:
         office.take(job)
     except ProfilerError as error:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from PIL import Image
 
 from profiler import codec
+from profiler.bundle_files import load_manifest
 from profiler.cli import main
 from profiler.cli.measuring import exit_code
 from profiler.clock import Deadline, RealClock
@@ -164,3 +166,24 @@ def test_ctrl_c_ends_with_130_and_keeps_what_was_measured(tmp_path: Path) -> Non
     assert "Traceback" not in said
     (run_id,) = store.run_ids()
     assert store.load(run_id).outcome == "interrupted"
+
+
+def test_a_core_ml_bundle_is_refused_here_before_anything_starts(
+    small_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "bundle"
+    shutil.copytree(small_bundle, folder)
+    bundle = load_manifest(folder)
+    recipe = replace(bundle.recipe, runtime="coreml")
+    (folder / "bundle.json").write_bytes(codec.encode_pretty(replace(bundle, recipe=recipe)))
+    store = tmp_path / "store"
+    assert main(["--model", str(folder), "--device", "local", "--store", str(store)]) == 2
+    assert "Core ML runs on Apple devices only; this machine has" in capsys.readouterr().err
+    assert not list(store.rglob("session.json"))
+
+
+def test_core_ml_is_refused_here_before_an_export(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["--model", "nano", "--runtime", "coreml", "--store", str(tmp_path / "store")]) == 2
+    err = capsys.readouterr().err
+    assert "Core ML runs on Apple devices only" in err
+    assert "export" not in err.splitlines()[0]

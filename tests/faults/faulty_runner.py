@@ -278,7 +278,11 @@ def main() -> int:
     FaultyEngine.fault, FaultyEngine.storage = fault, storage
     tell = ANNOUNCEMENTS[fault.what](fault) if fault.what in ANNOUNCEMENTS else announce
     clock = JumpingClock() if fault.what == "clock" else RealClock()
-    return run(arguments, {FaultyEngine.name: FaultyEngine.version}, FaultyEngine, clock, tell)
+
+    def new_engine(name: str, *, threads: int | None) -> FaultyEngine:
+        return FaultyEngine(threads=threads)
+
+    return run(arguments, {FaultyEngine.name: FaultyEngine.version}, new_engine, clock, tell)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,11 @@ import onnx
 import onnxruntime
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from exporters.parts import Graph, Part
 from exporters.progress import Stages
-from exporters.runtimes.onnx import export_part, file_name, write_model
+from exporters.runtimes.onnx import export_part, write_model
 from profiler.errors import InternalError, ModelError
 from tests.exporters.small_pipelines import small_recipe
 
@@ -118,12 +116,3 @@ def test_a_boundary_of_another_type_is_an_internal_error(tmp_path: Path) -> None
 def test_a_module_that_torch_cannot_trace_is_the_models_fault(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"cannot export odd\.forward"):
         export_part(part_of(Branches()), tmp_path, small_recipe(), Stages())
-
-
-@given(st.text())
-def test_any_name_becomes_one_safe_path_segment(name: str) -> None:
-    safe = file_name(name)
-    assert safe
-    assert Path(safe).name == safe
-    assert safe.isascii()
-    assert not set(safe) & set("./\\: ")

@@ -1,0 +1,205 @@
+"""Parts to Core ML packages: iOS 18 MIL programs, float16 unless the recipe says float32."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from exporters.coreml_package import write_package
+from exporters.parts import Graph, Part
+from exporters.progress import Stages
+from exporters.quiet import quiet
+from exporters.runtimes import Runtime
+from exporters.runtimes.layout import function_path
+from profiler.errors import InputError, InternalError, MissingExtra, ModelError
+from profiler.records.bundle import Component, Function
+from profiler.records.plan import Port
+from profiler.records.recipe import EncoderScheme, Precision, Recipe
+from profiler.records.record import DType
+
+if find_spec("coremltools") is None:
+    raise MissingExtra("exporting to Core ML", "coreml")
+with quiet():  # at import coremltools tells of what only macOS has, and of torch's version
+    import coremltools
+    from coremltools.proto import FeatureTypes_pb2
+
+    from exporters.runtimes.coreml_operators import UNWANTED_PASS, register_operators
+    from exporters.verify_coreml import MilInterpreter
+
+ENDING = "mlpackage"
+# Apple's own Stable Diffusion is split into chunks below this, for iOS and the Neural Engine
+# (github.com/apple/ml-stable-diffusion, --chunk-unet).
+NEURAL_ENGINE_LIMIT_BYTES = 1_000_000_000
+# A timestep becomes an angle by a few operations: its shape, a factor per frequency, a scale.
+_STEPS_TO_A_SINE = 6
+# Left whole, because MIL has them: taken apart, a linear layer becomes a matmul that weight compression does not see,
+# and the masks of text encoders become operations that coremltools does not know.
+_KEPT = (
+    torch.ops.aten.linear.default,
+    torch.ops.aten.matmul.default,
+    torch.ops.aten.scaled_dot_product_attention.default,
+    torch.ops.aten.layer_norm.default,
+    torch.ops.aten.group_norm.default,
+    torch.ops.aten.silu.default,
+    torch.ops.aten.gelu.default,
+    torch.ops.aten.upsample_nearest2d.vec,
+)
+_DTYPES: dict[int, DType] = {
+    FeatureTypes_pb2.ArrayFeatureType.FLOAT32: "float32",
+    FeatureTypes_pb2.ArrayFeatureType.INT32: "int32",
+}
+_NUMPY = {torch.float32: np.float32, torch.int32: np.int32}
+
+
+def check(recipe: Recipe) -> None:
+    """Raise InputError for a scheme on a unit that does not load it."""
+    if recipe.text_encoder == "nf4" and recipe.compute_unit == "all":
+        raise InputError(
+            "an NF4 text encoder does not load on the Neural Engine",
+            hint="Use compute unit cpu_gpu, or --text-encoder int8 (github.com/apple/coremltools, pull request 2688).",
+        )
+
+
+def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Component:
+    """Write a part's functions as packages below `folder`. Raises ModelError where coremltools cannot convert one."""
+    wanted = part.precision(recipe)
+    # What weights are stored in is the scheme's; what is computed in is the recipe's, also for coded weights.
+    computed: Precision = "fp32" if wanted == "fp32" else recipe.precision
+    functions: dict[str, Function] = {}
+    files: list[str] = []
+    for name, graph in part.graphs.items():
+        stages.begin(f"export {part.name}.{name}")
+        path = function_path(part.name, name, ENDING)
+        with stages.heartbeat():
+            specification, written = _write(f"{part.name}.{name}", graph, computed, folder / path)
+        files += [f"{path}/{file}" for file in written]
+        functions[name] = Function(
+            path=path,
+            inputs=_ports(specification.description.input),
+            outputs=_ports(specification.description.output),
+        )
+    return Component(
+        functions=functions,
+        files=tuple(files),
+        parameters=part.parameters,
+        precision=wanted,
+        notes=tuple(notes(wanted, sum((folder / file).stat().st_size for file in files))),
+    )
+
+
+def notes(precision: Precision | EncoderScheme, size_bytes: int) -> Iterator[str]:
+    """Say what a device will make of a component."""
+    if precision == "nf4":
+        yield (
+            "Experimental, for the CPU and GPU only: a float16 table times a float16 scale fails to load on the Neural "
+            "Engine (github.com/apple/coremltools, pull request 2688 and issue 2716, both open)."
+        )
+    if size_bytes > NEURAL_ENGINE_LIMIT_BYTES:
+        yield (
+            f"{size_bytes / 1e9:.2f} GB in one piece: for the CPU and GPU only, as the Neural Engine takes up to "
+            f"{NEURAL_ENGINE_LIMIT_BYTES / 1e9:.0f} GB a model."
+        )
+
+
+def _write(name: str, graph: Graph, precision: Precision, destination: Path) -> tuple[Any, list[str]]:
+    with tempfile.TemporaryDirectory() as scratch:
+        model = _convert(name, graph, precision, Path(scratch) / f"model.{ENDING}")
+        specification = model.get_spec()
+        _strip(specification)
+        weights = Path(model.weights_dir) / "weight.bin"
+        written = write_package(
+            destination,
+            specification.SerializeToString(deterministic=True),
+            weights if weights.is_file() else None,
+        )
+    return specification, written
+
+
+def _convert(name: str, graph: Graph, precision: Precision, destination: Path) -> Any:
+    """Return the converted model, its files in `destination`."""
+    inputs = [_input(port, example) for port, example in graph.inputs.items()]
+    try:
+        with quiet():
+            register_operators(precision)
+            program = torch.export.export(graph.module, tuple(graph.inputs.values()), strict=False)
+            return coremltools.convert(
+                program.run_decompositions(_decompositions()),
+                convert_to="mlprogram",
+                minimum_deployment_target=coremltools.target.iOS18,
+                compute_precision=_precision(precision),
+                inputs=inputs,
+                outputs=[coremltools.TensorType(name=port, dtype=np.float32) for port in graph.outputs],
+                pass_pipeline=_passes(),
+                package_dir=str(destination),
+                skip_model_load=True,
+            )
+    except Exception as error:  # both raise whatever the model's own code and their own passes raise
+        raise ModelError(f"cannot convert {name} to Core ML: {_first_line(error)}") from error
+
+
+def _precision(precision: Precision) -> Any:
+    if precision == "fp32":
+        return coremltools.precision.FLOAT32
+    return coremltools.transform.FP16ComputePrecision(op_selector=lambda operation: not _feeds_a_sine(operation))
+
+
+def _feeds_a_sine(operation: Any, steps: int = _STEPS_TO_A_SINE) -> bool:
+    """Tell whether all that follows from an operation is a sine: float16 angles near 1000 are off by up to 0.25."""
+    if operation.op_type in ("sin", "cos"):
+        return True
+    following = [each for output in operation.outputs for each in output.child_ops]
+    return bool(following) and steps > 0 and all(_feeds_a_sine(each, steps - 1) for each in following)
+
+
+def _passes() -> Any:
+    passes = coremltools.PassPipeline.DEFAULT
+    passes.remove_passes([UNWANTED_PASS])
+    return passes
+
+
+def _input(name: str, example: torch.Tensor) -> Any:
+    if example.dtype not in _NUMPY:
+        raise InternalError(f"graph input {name} is {example.dtype}; only float32 and int32 may be")
+    return coremltools.TensorType(name=name, shape=tuple(example.shape), dtype=_NUMPY[example.dtype])
+
+
+def _decompositions() -> Mapping[Any, Any]:
+    table: Any = torch.export.default_decompositions()
+    return {operation: table[operation] for operation in table if operation not in _KEPT}
+
+
+def _strip(specification: Any) -> None:
+    """Blank the date of the conversion, which would make every export differ."""
+    specification.description.metadata.userDefined["com.github.apple.coremltools.conversion_date"] = ""
+
+
+def _ports(features: Any) -> tuple[Port, ...]:
+    return tuple(_port(feature) for feature in features)
+
+
+def _port(feature: Any) -> Port:
+    array = feature.type.multiArrayType
+    if feature.type.WhichOneof("Type") != "multiArrayType" or array.dataType not in _DTYPES:
+        raise InternalError(f"graph boundary {feature.name} is no float32 or int32 array")
+    return Port(name=feature.name, dtype=_DTYPES[array.dataType], shape=tuple(int(size) for size in array.shape))
+
+
+def _first_line(error: Exception) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+RUNTIME = Runtime(
+    export_part=export_part,
+    engine=MilInterpreter,
+    tools=("coremltools",),
+    precisions=("fp32", "fp16"),
+    schemes=("fp32", "fp16", "int8", "nf4"),
+    check=check,
+    not_run="Core ML runs on Apple devices only; an interpreter of the MIL programs stood in for it",
+)

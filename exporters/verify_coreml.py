@@ -1,0 +1,227 @@
+"""Runs saved Core ML packages on any machine, to measure how far they are from their source.
+
+An interpreter of the MIL program in the package: it reads specification and weights itself, so that a fault of the
+converter or of what was written shows. It is no model of Apple's compiler, whose kernels and devices may differ.
+
+Every operation computes in float32 on what it is given, and its result is rounded to float16 where the program
+declares it so: what a device does that accumulates in float32, the best case of those that do not. Operations that a
+device takes in several steps (attention, softmax, norms) are rounded once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from coremltools.proto import MIL_pb2, Model_pb2
+
+from exporters.coreml_package import Package, blob_path, open_package
+from exporters.mil_ops import OPERATIONS, Unsupported
+from exporters.mil_weights import Blobs, BrokenBlob
+from profiler import __version__
+from profiler.bundle_files import inside
+from profiler.records.bundle import Component, Function
+from profiler.runner.engines.engine import EngineFailure, GraphCall
+
+_IMMEDIATE = {"floats": torch.float32, "ints": torch.int32, "bools": torch.bool}
+_NUMPY = {"float32": np.dtype(np.float32), "int32": np.dtype(np.int32)}
+# In the specification itself small values of these types are packed into bytes.
+_PACKED = {"FLOAT16": np.float16, "INT8": np.int8, "UINT8": np.uint8, "INT16": np.int16, "UINT16": np.uint16}
+
+
+class MilInterpreter:
+    """Loads packages as an engine does, without Apple's runtime."""
+
+    name = "mil-interpreter"
+    version = __version__
+
+    def load(self, name: str, component: Component, folder: Path) -> dict[str, GraphCall]:
+        """Read every function's package. Raises EngineFailure, or InvalidRecord for a package that is not safe."""
+        return {key: _graph_call(name, function, folder) for key, function in component.functions.items()}
+
+
+class Step(NamedTuple):
+    """One operation, bound to the names of what it takes; `forget` is what nobody takes after it."""
+
+    kind: str
+    compute: Callable[..., Any]
+    bind: Mapping[str, str | tuple[str, ...]]
+    outputs: tuple[str, ...]
+    halves: tuple[bool, ...]
+    forget: tuple[str, ...]
+
+
+class Program(NamedTuple):
+    """A package's main function, ready to run; constants are as they are stored."""
+
+    constants: Mapping[str, Any]
+    steps: tuple[Step, ...]
+    outputs: tuple[str, ...]
+
+    def run(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        """Compute the outputs by name."""
+        values: dict[str, Any] = dict(inputs)
+        with torch.no_grad():
+            for step in self.steps:
+                results = self._results(step, values)
+                values.update(zip(step.outputs, results, strict=True))
+                for name in step.forget:
+                    values.pop(name, None)
+        return {name: self._value(name, values) for name in self.outputs}
+
+    def _results(self, step: Step, values: Mapping[str, Any]) -> list[Any]:
+        given = {
+            port: self._value(name, values) if isinstance(name, str) else [self._value(each, values) for each in name]
+            for port, name in step.bind.items()
+        }
+        try:
+            found = step.compute(**given)
+        except Exception as error:  # an unknown input is a TypeError, a shape that does not fit torch's own
+            raise Unsupported(f"{step.kind} ({step.outputs[0]}): {error}") from error
+        results = list(found) if isinstance(found, tuple) else [found]
+        return [rounded(each) if half else each for each, half in zip(results, step.halves, strict=True)]
+
+    def _value(self, name: str, values: Mapping[str, Any]) -> Any:
+        if name in values:
+            return values[name]
+        value = self.constants[name]
+        return value.float() if isinstance(value, torch.Tensor) and value.dtype == torch.float16 else value
+
+
+def rounded(value: torch.Tensor) -> torch.Tensor:
+    """Round to what float16 can hold; what is too large becomes infinite."""
+    return value.half().float()
+
+
+def read_specification(package: Package) -> Any:
+    """Parse a package's specification. Raises Unsupported for what is no MIL program."""
+    specification = Model_pb2.Model()
+    try:
+        specification.ParseFromString(package.model.read_bytes())
+    except Exception as error:  # protobuf's own DecodeError is not public in all its versions
+        raise Unsupported(f"{package.model.name} is no Core ML model: {error}") from error
+    if specification.WhichOneof("Type") != "mlProgram" or "main" not in specification.mlProgram.functions:
+        raise Unsupported(f"{package.model.name} holds no MIL program with a function main")
+    return specification
+
+
+def read_program(package: Package) -> Program:
+    """Read a checked package's main function. Raises Unsupported or BrokenBlob."""
+    main = read_specification(package).mlProgram.functions["main"]
+    block = main.block_specializations[main.opset]
+    reader = _Constants(package)
+    constants: dict[str, Any] = {}
+    unlinked: list[Step] = []
+    for operation in block.operations:
+        if operation.type == "const":
+            constants[operation.outputs[0].name] = reader.value(operation.attributes["val"])
+        else:
+            unlinked.append(_step(operation, constants, reader))
+    outputs = tuple(block.outputs)
+    return Program(constants, _with_forgetting(unlinked, outputs), outputs)
+
+
+def _step(operation: Any, constants: dict[str, Any], reader: _Constants) -> Step:
+    if operation.type not in OPERATIONS:
+        raise Unsupported(f"operation {operation.type} ({operation.outputs[0].name}) is not known to the interpreter")
+    if operation.blocks:
+        raise Unsupported(f"operation {operation.type} has blocks, which the interpreter does not run")
+    bind: dict[str, str | tuple[str, ...]] = {}
+    for port, argument in operation.inputs.items():
+        names = [
+            _bound(f"\0{operation.outputs[0].name}.{port}.{number}", binding, constants, reader)
+            for number, binding in enumerate(argument.arguments)
+        ]
+        bind[port] = tuple(names) if port == "values" else names[0]
+    return Step(
+        kind=operation.type,
+        compute=OPERATIONS[operation.type],
+        bind=bind,
+        outputs=tuple(output.name for output in operation.outputs),
+        halves=tuple(output.type.tensorType.dataType == MIL_pb2.FLOAT16 for output in operation.outputs),
+        forget=(),
+    )
+
+
+def _bound(own_name: str, binding: Any, constants: dict[str, Any], reader: _Constants) -> str:
+    """Return what an argument is bound to; a value that stands in its place gets a name."""
+    if binding.WhichOneof("binding") == "name":
+        return str(binding.name)
+    constants[own_name] = reader.value(binding.value)
+    return own_name
+
+
+def _with_forgetting(steps: Sequence[Step], outputs: Sequence[str]) -> tuple[Step, ...]:
+    """Let go of each value after its last use, so that memory is what the widest point needs."""
+    needed = set(outputs)
+    found = []
+    for step in reversed(steps):
+        taken = {each for name in step.bind.values() for each in ((name,) if isinstance(name, str) else name)}
+        dead = {*taken, *step.outputs} - needed
+        needed |= taken
+        found.append(step._replace(forget=tuple(sorted(dead))))
+    return tuple(reversed(found))
+
+
+class _Constants:
+    """Reads the values in one package's specification and weight files."""
+
+    def __init__(self, package: Package) -> None:
+        self._package = package
+        self._files: dict[str, Blobs] = {}
+
+    def value(self, value: Any) -> Any:
+        """Return a tensor, or a text."""
+        if value.type.WhichOneof("type") != "tensorType":
+            raise Unsupported(f"a constant that is a {value.type.WhichOneof('type')}")
+        kind = value.type.tensorType
+        dtype = MIL_pb2.DataType.Name(kind.dataType)
+        shape = [int(dimension.constant.size) for dimension in kind.dimensions]
+        if value.WhichOneof("value") == "blobFileValue":
+            return self._file(value.blobFileValue.fileName).read(value.blobFileValue.offset, dtype, shape)
+        return _immediate(value.immediateValue.tensor, dtype, shape)
+
+    def _file(self, name: str) -> Blobs:
+        if name not in self._files:
+            self._files[name] = Blobs(blob_path(self._package, name))
+        return self._files[name]
+
+
+def _immediate(tensor: Any, dtype: str, shape: list[int]) -> Any:
+    field = tensor.WhichOneof("value")
+    if field == "strings":
+        return str(tensor.strings.values[0])
+    if field == "bytes" and dtype in _PACKED:
+        values = np.frombuffer(tensor.bytes.values, dtype=_PACKED[dtype])
+        values = values.astype(np.int32) if dtype == "UINT16" else values.copy()
+        return torch.from_numpy(values).reshape(shape)
+    if field not in _IMMEDIATE:
+        raise Unsupported(f"a constant of {dtype} given as {field}")
+    # A tensor without values is all zero in this format's way of leaving defaults out.
+    return torch.tensor(list(getattr(tensor, field).values), dtype=_IMMEDIATE[field]).reshape(shape)
+
+
+def _graph_call(component: str, function: Function, folder: Path) -> GraphCall:
+    package = open_package(inside(folder, function.path))
+    try:
+        program = read_program(package)
+    except (Unsupported, BrokenBlob) as error:
+        raise EngineFailure("load_failed", component, str(error)) from error
+    ports = {port.name: port for port in function.inputs}
+
+    def call(feeds: Mapping[str, Any]) -> Sequence[Any]:
+        for name, port in ports.items():
+            given = np.asarray(feeds[name])
+            if given.shape != port.shape or given.dtype != _NUMPY[port.dtype]:
+                detail = f"{name} is {given.dtype} {given.shape}, not {port.dtype} {port.shape}"
+                raise EngineFailure("inference_failed", component, detail)
+        try:
+            found = program.run({name: torch.from_numpy(np.ascontiguousarray(feeds[name])) for name in ports})
+            return [found[port.name].numpy() for port in function.outputs]
+        except (Unsupported, BrokenBlob) as error:
+            raise EngineFailure("inference_failed", component, str(error)) from error
+
+    return call
