@@ -21,7 +21,6 @@ from profiler.store import Store
 from tests.exporters.small_pipelines import LATENT_CHANNELS, SIDE, save_pipeline, small_recipe, spec_of
 from tests.small_bundle import make_order
 
-
 pytestmark = pytest.mark.slow
 
 
