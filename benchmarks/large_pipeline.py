@@ -51,7 +51,7 @@ def _pipeline() -> StableDiffusionPipeline:
         vae=AutoencoderTiny(encoder_block_out_channels=(32,) * 4, decoder_block_out_channels=(32,) * 4).eval(),
         text_encoder=_text_encoder(tokenizer),
         tokenizer=tokenizer,
-        unet=_unet(),
+        unet=large_unet(),
         scheduler=DDIMScheduler(
             beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear", clip_sample=False, steps_offset=1
         ),
@@ -61,7 +61,8 @@ def _pipeline() -> StableDiffusionPipeline:
     )
 
 
-def _unet() -> UNet2DConditionModel:
+def large_unet() -> UNet2DConditionModel:
+    """Build its U-Net."""
     stages = len(_WIDTHS)
     return UNet2DConditionModel(
         sample_size=LATENT_SIDE,

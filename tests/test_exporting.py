@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,11 @@ def nobody(stage: str, done: int, total: int) -> None:
 
 
 def without_extra(*arguments: str) -> subprocess.CompletedProcess[str]:
-    code = _WITHOUT_EXTRA.format(packages=set(EXTRA_PACKAGES))
+    return without(*EXTRA_PACKAGES, arguments=arguments)
+
+
+def without(*packages: str, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    code = _WITHOUT_EXTRA.format(packages=set(packages))
     return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
 
 
@@ -135,3 +140,22 @@ def test_a_ready_bundle_needs_no_extra(small_bundle: Path, tmp_path: Path) -> No
 
 def test_missing_packages_are_a_part_of_the_extra() -> None:
     assert set(missing_packages()) <= set(EXTRA_PACKAGES)
+
+
+def test_a_bundle_folder_for_another_runtime_is_refused(small_bundle: Path) -> None:
+    assert ready_bundle(str(small_bundle), Wanted(runtime="onnx")) == small_bundle
+    with pytest.raises(InputError, match="is a bundle for onnx, not for executorch"):
+        ready_bundle(str(small_bundle), Wanted(runtime="executorch"))
+
+
+def test_a_shipped_bundle_for_another_runtime_is_passed_over() -> None:
+    shipped = catalog.shipped_bundle(catalog.model("nano"))
+    assert ready_bundle("nano", Wanted(runtime="onnx")) == shipped
+    assert ready_bundle("nano", Wanted(runtime="executorch")) is None
+
+
+def test_a_runtime_without_its_toolchain_names_its_extra() -> None:
+    ended = without("executorch", arguments=("export", "--model", "nano", "--runtime", Wanted(runtime="executorch")))
+    assert ended.returncode == 2
+    assert "exporting nano for executorch needs packages that are not installed" in ended.stderr
+    assert "pip install 'ondevice-profiler[executorch]'" in ended.stderr

@@ -501,3 +501,15 @@ def test_size_counts_the_files_that_a_task_reaches_each_once(small_bundle: Path)
     assert uses[1].size_bytes == uses[0].size_bytes + extra
     assert set(uses[0].size_by_component) == {"text_encoder", "guide_step", "denoiser", "decoder"}
     assert uses[0].total_size_bytes == sum(entry.size_bytes for entry in generate.bundle.files)
+
+
+def test_a_runner_without_the_bundles_engine_refuses_and_says_how_to_get_it(store: Store, small_bundle: Path) -> None:
+    order = make_order(small_bundle)
+    recipe = replace(order.bundle.recipe, runtime="executorch")
+    device = FakeDevice()
+    run = measure(order._replace(bundle=replace(order.bundle, recipe=recipe)), device, store, RealClock(), silent)
+    assert run.outcome == "refused"
+    assert run.reason is not None
+    assert "this runner has no executorch" in run.reason
+    assert "pip install 'ondevice-profiler[executorch]'" in run.reason
+    assert device.runners[0].link.jobs == []

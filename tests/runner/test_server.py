@@ -414,3 +414,12 @@ def test_a_job_whose_journal_cannot_be_opened_is_refused(runner: RunnerInside, j
     with pytest.raises(ProtocolError, match="cannot open the journal"):
         link.start(job)
     link.close()
+
+
+def test_a_job_for_an_engine_that_is_not_here_is_refused_with_how_to_get_it(host: RawHost, job: Job) -> None:
+    host.say(hello())
+    host.hears()
+    host.say(b'{"request":"start","job":' + codec.encode(replace(job, engine="executorch")) + b"}\n")
+    answer = host.hears()
+    assert (answer["reply"], answer["code"]) == ("refused", "job")
+    assert "ondevice-profiler[executorch]" in answer["reason"]

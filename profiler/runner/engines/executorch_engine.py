@@ -59,13 +59,13 @@ class ExecutorchEngine:
 
 def _open(name: str, path: Path) -> Any:
     """Open a program's method, which keeps its program; say what the runtime wrote where it cannot."""
-    with native_log() as log:
+    with native_log() as said:
         try:
             program = binding._load_program(str(path), program_verification=binding.Verification.InternalConsistency)
             return program.load_method(_METHOD)
         except Exception as error:  # noqa: BLE001 - raised again below, in other words
             failure = error
-    raise _failure(name, failure, "load_failed", log.lines) from failure
+    raise _failure(name, failure, "load_failed", said) from failure
 
 
 def _graph_call(name: str, function: Function, method: Any) -> GraphCall:

@@ -38,8 +38,6 @@ def engine_for(runtime: Runtime) -> EngineName:
             f"Core ML runs on Apple devices only; this machine has {platform.system()} on {platform.machine()}",
             hint="Here its bundles can be exported, which verifies them with an interpreter: profile export --help",
         )
-    if runtime not in _BY_RUNTIME:
-        raise InputError(f"nothing here runs {runtime} bundles; it runs {' and '.join(_BY_RUNTIME)}")
     return _BY_RUNTIME[runtime]
 
 

@@ -1,0 +1,133 @@
+"""What our form of attention saves when a network is lowered to ExecuTorch: `python -m benchmarks.lowering`.
+
+Each network is lowered twice, in a process of its own each time: as PyTorch writes attention down, and in our form.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from exporters.families import stable_diffusion
+from exporters.families.stable_diffusion_graphs import Denoiser
+from exporters.parts import Graph
+from exporters.verify import difference
+from profiler.records.recipe import Recipe
+
+_RATIOS = ("islands", "cpu_s", "wall_s", "peak_mib", "megabytes")
+NANO = Path(__file__).resolve().parent.parent / "exporters" / "models" / "nano"
+
+
+class Lowered(NamedTuple):
+    """One network, lowered once; `cpu_s` is what counts on a machine that others use too."""
+
+    islands: int
+    wall_s: float
+    cpu_s: float
+    peak_mib: float
+    megabytes: float
+    relative: float
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Lower all networks both ways and print them side by side."""
+    options = _parse(arguments)
+    if options.one:
+        print(json.dumps(lower_once(options.network[0], attention=options.one == "ours")))
+        return 0
+    table = Table("network", "", "islands", "CPU s", "wall s", "peak MiB", "MB", "relative error", box=None)
+    for network in options.network:
+        ours, torchs = (_in_a_process(network, form) for form in ("ours", "torch"))
+        for form, found in (("PyTorch's attention", torchs), ("ours", ours)):
+            table.add_row(network, form, *_cells(found))
+        ratios = [f"{getattr(ours, name) / getattr(torchs, name):.2f}" for name in _RATIOS]
+        table.add_row("", "ours / PyTorch's", *ratios, "")
+        Console(stderr=True).print(table)
+    Console(width=130).print(table)
+    return 0
+
+
+def lower_once(network: str, *, attention: bool) -> Lowered:
+    """Lower a network in this process; run it once beside its source."""
+    from exporters.runtimes import executorch
+    from exporters.runtimes.executorch_forms import ExecutorchForms
+    from profiler.runner.engines.executorch_engine import binding
+
+    graph = NETWORKS[network]()
+    wall_s, cpu_s = time.monotonic(), time.process_time()
+    traced = executorch.trace(graph, "fp32", forms=ExecutorchForms(attention=attention))
+    edge = executorch.lower(network, traced)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "forward.pte")
+        executorch.write(edge, path)
+        wall_s, cpu_s = time.monotonic() - wall_s, time.process_time() - cpu_s
+        peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        (found,) = binding._load_program(str(path)).load_method("forward").call(list(graph.inputs.values()))
+        off = difference(np.asarray(found), graph.run()[0].numpy())
+        return Lowered(executorch.islands(edge), wall_s, cpu_s, peak_mib, path.stat().st_size / 1e6, off.relative)
+
+
+def _nano(part: str, function: str) -> Graph:
+    return stable_diffusion.load(NANO, Recipe(height=64, width=64)).parts[part].graphs[function]
+
+
+def _unet() -> Graph:
+    """Build a U-Net of Stable Diffusion's kind, 59 M parameters, at 256 pixels."""
+    from benchmarks.large_pipeline import LATENT_SIDE, large_unet
+
+    torch.manual_seed(0)
+    unet = large_unet()
+    inputs: dict[str, Any] = {
+        "latents": torch.randn(1, unet.config.in_channels, LATENT_SIDE, LATENT_SIDE),
+        "timestep": torch.tensor([500.0]),
+        "text_states": torch.randn(1, 77, unet.config.cross_attention_dim),
+    }
+    return Graph(module=Denoiser(unet).eval(), inputs=inputs, outputs=("prediction",))
+
+
+NETWORKS: dict[str, Callable[[], Graph]] = {
+    "nano text encoder": lambda: _nano("text_encoder", "encode"),
+    "nano U-Net": lambda: _nano("denoiser", "predict"),
+    "59 M U-Net": _unet,
+}
+
+
+def _in_a_process(network: str, form: str) -> Lowered:
+    command = [sys.executable, "-m", "benchmarks.lowering", "--network", network, "--one", form]
+    ended = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return Lowered(*json.loads(ended.stdout.splitlines()[-1]))
+
+
+def _cells(found: Lowered) -> list[str]:
+    return [
+        str(found.islands),
+        f"{found.cpu_s:.1f}",
+        f"{found.wall_s:.1f}",
+        f"{found.peak_mib:.0f}",
+        f"{found.megabytes:.1f}",
+        f"{found.relative:.1e}",
+    ]
+
+
+def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.lowering", description=__doc__)
+    parser.add_argument("--network", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--one", choices=("ours", "torch"), help=argparse.SUPPRESS)
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
