@@ -155,7 +155,7 @@ def test_a_shipped_bundle_for_another_runtime_is_passed_over() -> None:
 
 
 def test_a_runtime_without_its_toolchain_names_its_extra() -> None:
-    ended = without("executorch", arguments=("export", "--model", "nano", "--runtime", "executorch")))
+    ended = without("executorch", arguments=("export", "--model", "nano", "--runtime", "executorch"))
     assert ended.returncode == 2
     assert "exporting nano for executorch needs packages that are not installed" in ended.stderr
     assert "pip install 'ondevice-profiler[executorch]'" in ended.stderr
