@@ -122,10 +122,19 @@ def _check_can_export(model: str, runtime: Runtime) -> None:
     if model not in catalog.models() and "/" not in model and _folder(model) is None:
         hint = "All: profile models. A folder or a hub id (owner/name) works too."
         raise UnknownName("model", model, catalog.models(), hint=hint)
+    if _is_a_path_to_nothing(model):
+        raise InputError(
+            f"{model!r} is no folder here", hint="Name a bundle's or a pipeline's folder, a hub id, or: profile models"
+        )
     if missing_packages():
         raise MissingExtra(f"exporting {model}", "export")
     if any(find_spec(name) is None for name in _TOOLCHAINS.get(runtime, ())):
         raise MissingExtra(f"exporting {model} for {runtime}", runtime)
+
+
+def _is_a_path_to_nothing(model: str) -> bool:
+    """Tell whether a name can only be a folder's, and there is none: a hub id has one slash and starts with neither."""
+    return _folder(model) is None and (model.startswith((".", "/", "~")) or model.count("/") > 1)
 
 
 def _folder(model: str) -> Path | None:

@@ -159,3 +159,11 @@ def test_a_runtime_without_its_toolchain_names_its_extra() -> None:
     assert ended.returncode == 2
     assert "exporting nano for executorch needs packages that are not installed" in ended.stderr
     assert "pip install 'ondevice-profiler[executorch]'" in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["path/to/bundle", "./bundle", "/none/bundle", "~/none"])
+def test_a_path_to_no_folder_asks_for_no_packages(name: str) -> None:
+    ended = without("torch", arguments=("--model", name))
+    assert ended.returncode == 2
+    assert f"{name!r} is no folder here" in ended.stderr
+    assert "Install" not in ended.stderr
