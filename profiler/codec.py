@@ -86,10 +86,11 @@ def _refuse_doubles(data: bytes, where: str) -> None:
     import json  # seldom needed
 
     def check(pairs: list[tuple[str, Any]]) -> None:
-        keys = [key for key, _ in pairs]
-        for key in set(keys):
-            if keys.count(key) > 1:
+        seen = set()
+        for key, _ in pairs:
+            if key in seen:
                 raise InvalidRecord(f"{where}: the key {key!r} stands twice in one object")
+            seen.add(key)
 
     try:
         json.loads(data, object_pairs_hook=check)
