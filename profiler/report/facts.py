@@ -145,8 +145,8 @@ def conditions(run: Run) -> list[Row]:
         ("clock governor", start.cpu_governor or "unknown: the device does not say"),
         *_clock_limit(run),
         *_power_save(run),
-        ("started", _moment(run.started_wall_ns)),
-        ("ended", f"{_moment(run.ended_wall_ns)}, after {format_ns(run.ended_wall_ns - run.started_wall_ns)}"),
+        ("started", moment(run.started_wall_ns)),
+        ("ended", f"{moment(run.ended_wall_ns)}, after {format_ns(run.ended_wall_ns - run.started_wall_ns)}"),
         ("profiler", f"{run.host_version}, runner {run.runner_version or 'unknown'}"),
     ]
 
@@ -179,8 +179,12 @@ def _power_save(run: Run) -> Iterator[Row]:
         yield "power saving", ("on" if saving else "off") + (f" ({source})" if source else "")
 
 
-def _moment(wall_ns: int) -> str:
-    return f"{datetime.fromtimestamp(wall_ns / NS_PER_S, UTC):%Y-%m-%d %H:%M:%S} UTC"
+def moment(wall_ns: int, shape: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """Write a time of the wall clock, in UTC."""
+    try:
+        return f"{datetime.fromtimestamp(wall_ns // NS_PER_S, UTC).strftime(shape)} UTC"
+    except (ValueError, OverflowError, OSError):
+        return "unknown: its clock stood outside the calendar"
 
 
 def processes(run: Run) -> Grid:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
 
 import jinja2
 from markupsafe import Markup
 
-from profiler.quantities import NS_PER_S
 from profiler.report import facts, palette
 from profiler.report.comparing import comparison, lead
 from profiler.report.csv_file import samples_csv
@@ -130,9 +128,7 @@ def _template() -> jinja2.Template:
     )
     environment.filters["shown"] = foreign
     environment.filters["line"] = one_line
-    environment.filters["day"] = lambda wall_ns: (
-        f"{datetime.fromtimestamp(wall_ns // NS_PER_S, UTC):%Y-%m-%d %H:%M} UTC"
-    )
+    environment.filters["day"] = lambda wall_ns: facts.moment(wall_ns, "%Y-%m-%d %H:%M")
     return environment.from_string(_source("page.html.jinja"))
 
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from profiler import codec
@@ -32,6 +33,11 @@ def add_run(store: Store, day: int, **fields: object) -> Run:
         (building / RUN_FILE).write_bytes(codec.encode_pretty(run))
     store.close(session)
     return run
+
+
+def rewrite(store: Store, run: Run) -> None:
+    """Put another record into the place of a run's own."""
+    (store.folder(run.run_id) / RUN_FILE).write_bytes(codec.encode_pretty(run))
 
 
 def test_runs_in_json_are_one_object_a_line_oldest_first(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
@@ -243,3 +249,19 @@ def test_what_was_left_out_is_counted_beside_the_list(mixed: Store, capsys: pyte
 def test_a_model_of_the_registry_may_have_no_runs_yet(mixed: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runs", "--store", str(mixed.root), "--model", "nano"]) == 0
     assert "4 of 4 runs left out by the filters" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+def test_a_record_that_cannot_be_summed_up_is_left_out_and_named(
+    store: Store, capsys: pytest.CaptureFixture[str], as_json: list[str]
+) -> None:
+    good, spaced, huge = (add_run(store, day) for day in range(3))
+    rewrite(store, replace(spaced, measurement=Measurement(kind="spaced")))
+    rewrite(store, replace(huge, bundle=replace(huge.bundle, size_bytes=10**400)))
+    assert main(["runs", "--store", str(store.root), *as_json]) == 0
+    printed = capsys.readouterr()
+    assert good.run_id in printed.out
+    assert "".join(printed.err.split()).count("cannotbesummedup") == 2
+    for run in (spaced, huge):
+        assert run.run_id not in printed.out
+        assert str(store.folder(run.run_id) / RUN_FILE) in "".join(printed.err.split())
