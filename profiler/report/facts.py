@@ -224,8 +224,13 @@ def components(run: Run) -> Grid:
     return Grid(("component", "size", "parameters", "load in each process"), rows)
 
 
-def samples(run: Run) -> Grid:
-    """Return every image in the order made: times in milliseconds with all their digits."""
+def samples(run: Run, most: int | None = None) -> Grid:
+    """Return images in the order made, times in milliseconds with all their digits; of too many the first and last."""
+    number = len(run.iterations)
+    half = number if most is None or number <= most else most // 2
+    numbered = [*zip(range(1, half + 1), run.iterations, strict=False)]
+    if half < number:
+        numbered += zip(range(number - half + 1, number + 1), run.iterations[-half:], strict=True)
     stages = list(dict.fromkeys(stage.stage for sample in run.iterations for stage in sample.stages))
     head = (
         "image",
@@ -249,7 +254,7 @@ def samples(run: Run) -> Grid:
             *(_ms(sum(s.duration_ns for s in sample.stages if s.stage == stage)) for stage in stages),
             "" if sample.gap_ns is None else _ms(sample.gap_ns),
         )
-        for number, sample in enumerate(run.iterations, 1)
+        for number, sample in numbered
     )
     return Grid(head, rows)
 

@@ -35,9 +35,9 @@ def add_run(store: Store, day: int, **fields: object) -> Run:
     return run
 
 
-def rewrite(store: Store, run: Run) -> None:
+def rewrite(store: Store, run: Run, run_id: str | None = None) -> None:
     """Put another record into the place of a run's own."""
-    (store.folder(run.run_id) / RUN_FILE).write_bytes(codec.encode_pretty(run))
+    (store.folder(run_id or run.run_id) / RUN_FILE).write_bytes(codec.encode_pretty(run))
 
 
 def test_runs_in_json_are_one_object_a_line_oldest_first(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
@@ -201,6 +201,9 @@ def days(printed: str) -> list[int]:
         (["--device", "local", "--since", "2023-11-16"], [2, 3]),
         (["--until", "2023-11-15"], [0, 1]),
         (["--since", "2023-11-15T00:00", "--until", "2023-11-16T12:00"], [1]),
+        (["--until", "2023-11-16T00:00"], [0, 1]),
+        (["--until", "9999-12-31"], [0, 1, 2, 3]),
+        (["--until", "0001-01-01"], []),
         (["--sort", "latency"], [3, 1, 0, 2]),
         (["--sort", "latency", "--reverse"], [0, 1, 3, 2]),
         (["--sort", "model", "--limit", "2"], [0, 2]),
@@ -225,6 +228,8 @@ def test_runs_are_filtered_and_sorted(
         (["--outcome", "lost"], "--outcome"),
         (["--protocol", "slow"], "--protocol"),
         (["--since", "yesterday"], "--since"),
+        (["--tier", "D5"], "for '--tier': 'D5' is not one of"),
+        (["--until", "2023-13-01"], "for '--until': '2023-13-01' does not match the formats '%Y-%m-%d'"),
         (["--sort", "beauty"], "--sort"),
         (["--limit", "0"], "--limit"),
     ],
