@@ -78,8 +78,7 @@ def _rows_of_all(store: Store, rows: Callable[[Run, Path], Iterator[Row]]) -> It
             with blaming(file):
                 kept = list(check_typed(rows(run, file.parent)))
         except (InvalidRecord, MissingSource) as error:
-            said = str(error) if str(file) in str(error) else f"{file}: {error}"
-            warnings.warn(f"left out: {said}", stacklevel=4)
+            warnings.warn(f"left out: {error}", stacklevel=4)
             continue
         yield from kept
 

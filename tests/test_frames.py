@@ -89,6 +89,7 @@ def test_an_empty_store_is_an_empty_frame_with_the_columns_and_types_of_any(
         lambda run: replace(run, started_wall_ns=-(10**21)),
         lambda run: replace(run, bundle=replace(run.bundle, size_bytes=10**400)),
         lambda run: replace(run, run_id="other"),
+        lambda run: replace(run, iterations=(*make_samples()[3:], *make_samples(process=1)[:3])),
     ],
 )
 def test_a_broken_record_is_left_out_with_a_warning_that_names_its_file(

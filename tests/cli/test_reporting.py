@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
@@ -15,6 +16,7 @@ from profiler.store import RUN_FILE, Store
 from tests.cli.conftest import COMMAND, Measured
 from tests.cli.test_showing import add_run, rewrite
 from tests.report.entries_for_tests import failed_run
+from tests.runs_for_tests import make_samples
 
 MAGIC = {
     ".html": b"<!doctype html>",
@@ -241,11 +243,19 @@ def test_parquet_without_its_extra_says_how_to_install_it(store: Store, here: Pa
     assert list(here.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"measurement": Measurement(kind="spaced")},
+        {"iterations": (*make_samples()[3:], *make_samples(process=1)[:3])},  # the clock of the second ran back
+    ],
+    ids=["spaced without a gap", "clock ran back"],
+)
 @pytest.mark.parametrize("place", ["show", "report"])
 def test_a_record_that_can_be_read_but_not_be_summed_up_is_named(
-    store: Store, here: Path, capsys: pytest.CaptureFixture[str], place: str
+    store: Store, here: Path, capsys: pytest.CaptureFixture[str], place: str, fields: dict[str, Any]
 ) -> None:
-    run = add_run(store, 0, measurement=Measurement(kind="spaced"))
+    run = add_run(store, 0, **fields)
     assert main([place, run.run_id, "--store", str(store.root)]) == 2
     said = capsys.readouterr().err
     assert f"{store.folder(run.run_id) / RUN_FILE}: cannot be summed up" in said

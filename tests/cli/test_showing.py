@@ -14,7 +14,7 @@ from profiler.cli.showing import runs_table
 from profiler.clock import FakeClock
 from profiler.quantities import NS_PER_S
 from profiler.records.job import Measurement
-from profiler.records.run import Run
+from profiler.records.run import ImageFile, Run
 from profiler.report.listing import line
 from profiler.store import RUN_FILE, SESSION_FILE, Store
 from tests.cli.conftest import Measured
@@ -270,3 +270,9 @@ def test_a_record_that_cannot_be_summed_up_is_left_out_and_named(
     for run in (spaced, huge):
         assert run.run_id not in printed.out
         assert str(store.folder(run.run_id) / RUN_FILE) in "".join(printed.err.split())
+
+
+def test_a_path_in_a_record_steers_no_terminal(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    add_run(store, 0, images=(ImageFile(path="a\x1b[31m.png", sha256="0" * 64, role="output"),))
+    assert main(["show", "last", "--store", str(store.root)]) == 0
+    assert "/a�[31m.png" in capsys.readouterr().out
