@@ -25,6 +25,7 @@ from profiler.traces import trace_of
 RUN_FILE = "run.json"
 SESSION_FILE = "session.json"
 _LOCK_FILE = "owner.lock"
+_LONGEST_NAME_BYTES = 255
 
 
 class OpenSession:
@@ -168,16 +169,26 @@ class Store:
         return name if name in matches else matches[0]
 
     def load(self, run_id: str) -> Run:
-        """Read a run's record."""
-        return codec.read(self.folder(run_id) / RUN_FILE, Run, limit_bytes=codec.MAX_RUN_BYTES)
+        """Read a run's record. Raises MissingSource, or InvalidRecord, also where it says that it is another run."""
+        file = self.folder(run_id) / RUN_FILE
+        run = codec.read(file, Run, limit_bytes=codec.MAX_RUN_BYTES)
+        if run.run_id != run_id:  # names of files are made of it
+            raise InvalidRecord(f"{file}: its run_id is {run.run_id[:80]!r}, not the name of its folder")
+        return run
 
     def load_traces(self, run: Run) -> tuple[ProcessTrace, ...]:
         """Read what was sampled while a run was made, one trace a process that left a journal.
 
-        Raises InvalidRecord where a journal is broken.
+        Raises InvalidRecord where a journal is broken, or where its name leads out of the run's folder.
         """
-        journals = {process.process: self.folder(run.run_id) / process.journal for process in run.processes}
+        journals = {process.process: self._journal(run, process.journal) for process in run.processes}
         return tuple(trace_of(number, list(read_journal(path))) for number, path in journals.items() if path.is_file())
+
+    def _journal(self, run: Run, name: str) -> Path:
+        if not is_plain_name(name):
+            file = self.folder(run.run_id) / RUN_FILE
+            raise InvalidRecord(f"{file}: {name[:80]!r} is no name of a journal in its folder")
+        return self.folder(run.run_id) / name
 
     def folder(self, run_id: str) -> Path:
         """Return where a run's files are."""
@@ -191,6 +202,15 @@ class Store:
 def journal_name(process: int) -> str:
     """Return the name under which a process's journal is kept with its run."""
     return f"events-{process}.jsonl"
+
+
+def is_plain_name(name: str) -> bool:
+    """Tell whether a name that others wrote is that of a file in its own folder, which any system can have."""
+    return (
+        name not in ("", ".", "..")
+        and not any(sign in "/\\\0" for sign in name)
+        and len(name.encode("utf-8", "replace")) <= _LONGEST_NAME_BYTES
+    )
 
 
 def _own(folder: Path) -> OpenSession | None:

@@ -3,14 +3,19 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import profiler
 from profiler.errors import MissingSource, UnknownName
-from profiler.store import Store
-from tests.cli.test_showing import add_run
+from profiler.records.job import Measurement
+from profiler.records.run import Run
+from profiler.store import RUN_FILE, Store
+from tests.cli.test_showing import add_run, rewrite
 from tests.report.entries_for_tests import failed_run
 from tests.runs_for_tests import make_samples
 
@@ -66,8 +71,41 @@ def test_a_store_that_is_not_there_and_a_run_that_is_not_are_named(store: Store,
         profiler.load_traces(runs.root, "1999")
 
 
-def test_an_empty_store_is_an_empty_frame(tmp_path: Path) -> None:
-    assert len(profiler.load_runs(tmp_path)) == len(profiler.load_samples(tmp_path)) == 0
+@pytest.mark.parametrize("load", [profiler.load_runs, profiler.load_samples, profiler.load_traces])
+def test_an_empty_store_is_an_empty_frame_with_the_columns_and_types_of_any(
+    tmp_path: Path, load: Callable[[Path], Any]
+) -> None:
+    empty, full = load(tmp_path), load(GOLDEN)
+    assert len(empty) == 0
+    assert list(empty.columns) == [name for name in full.columns if "." not in name]
+    assert (empty.dtypes == full.dtypes[empty.dtypes.index]).all()
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        lambda run: replace(run, measurement=Measurement(kind="spaced")),
+        lambda run: replace(run, settings=replace(run.settings, seed=10**30)),
+        lambda run: replace(run, started_wall_ns=-(10**21)),
+        lambda run: replace(run, bundle=replace(run.bundle, size_bytes=10**400)),
+        lambda run: replace(run, run_id="other"),
+        lambda run: replace(run, iterations=(*make_samples()[3:], *make_samples(process=1)[:3])),
+    ],
+)
+def test_a_broken_record_is_left_out_with_a_warning_that_names_its_file(
+    store: Store, broken: Callable[[Run], Run]
+) -> None:
+    good, bad = (add_run(store, day) for day in range(2))
+    rewrite(store, broken(store.load(bad.run_id)), bad.run_id)
+    with pytest.warns(UserWarning, match=re.escape(f"left out: {store.folder(bad.run_id) / RUN_FILE}")):
+        assert profiler.load_runs(store.root)["run_id"].tolist() == [good.run_id]
+
+
+def test_a_file_that_is_no_record_costs_its_own_images_alone(store: Store) -> None:
+    good, bad = (add_run(store, day) for day in range(2))
+    (store.folder(bad.run_id) / RUN_FILE).write_bytes(b"{")
+    with pytest.warns(UserWarning, match="left out"):
+        assert set(profiler.load_samples(store.root)["run_id"]) == {good.run_id}
 
 
 def test_the_package_stays_light_until_a_frame_is_asked_for() -> None:

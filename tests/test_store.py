@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ from profiler.clock import FakeClock
 from profiler.errors import InputError, InvalidRecord, UnknownName
 from profiler.quantities import NS_PER_MS, NS_PER_S
 from profiler.store import RUN_FILE, SESSION_FILE, OpenSession, Store, _new_id
-from tests.runs_for_tests import make_run
+from tests.runs_for_tests import make_process, make_run
 
 _HOLD = """
 import sys
@@ -239,3 +240,18 @@ def test_a_run_that_cannot_be_moved_in_keeps_its_session(store: Store, session: 
     with pytest.raises(InputError, match="Its session is kept"):
         keep_run(store, session)
     assert session.folder.is_dir()
+
+
+def test_a_record_that_says_it_is_another_run_is_refused(store: Store) -> None:
+    run_id = new_run(store)
+    file = store.folder(run_id) / RUN_FILE
+    file.write_bytes(codec.encode_pretty(make_run(run_id="../../elsewhere")))
+    with pytest.raises(InvalidRecord, match=re.escape(f"{file}: its run_id is '../../elsewhere'")):
+        store.load(run_id)
+
+
+@pytest.mark.parametrize("name", ["..", "", "../../secret", "/etc/passwd", "a\0b", "a\\b", "x" * 5000])
+def test_a_journal_is_a_file_in_the_folder_of_its_run(store: Store, name: str) -> None:
+    run = make_run(run_id=new_run(store), processes=(make_process(journal=name),))
+    with pytest.raises(InvalidRecord, match="is no name of a journal"):
+        store.load_traces(run)

@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None, *, open_device: Callable[[str, 
     try:
         return _main(arguments, open_device)
     except KeyboardInterrupt:  # so early or so late that nothing is under way
-        return _finish(_stopped(), as_json=False)
+        return _finish(_stopped(()), as_json=False)
 
 
 def _main(arguments: Sequence[str] | None, open_device: Callable[[str, Clock], Device] | None) -> int:
@@ -60,17 +60,17 @@ def _run(given: list[str], open_device: Callable[[str, Clock], Device] | None) -
     except ProfilerError as error:
         return failure_of(error)
     except KeyboardInterrupt:
-        return _stopped()
+        return _stopped(given)
     except QuitNow:
-        return _stopped("stopped at once; the next profile command collects what was measured")
+        return _stopped(given, "stopped at once", "the next profile command collects what was measured")
     except SystemExit as leaving:
         # So end typer and rich where the reader of our output went away, as `profile runs | head` does.
         gone = leaving.__context__
         return _lost_output(gone, 0) if isinstance(gone, BrokenPipeError) else INTERNAL
     except Exception as error:  # noqa: BLE001 - the process edge
-        return _foreign(error)
+        return _foreign(error, given)
     if code == INTERRUPTED:  # so typer returns from Ctrl-C
-        return _stopped()
+        return _stopped(given)
     return code if isinstance(code, int) else 0
 
 
@@ -99,19 +99,24 @@ def _lost_output(error: BaseException, code: int) -> int:
     return USAGE
 
 
-def _stopped(message: str = "stopped; what was measured is kept (profile runs)") -> Failure:
-    return Failure(INTERRUPTED, "interrupted", message)
+def _stopped(
+    given: Sequence[str], how: str = "stopped", kept: str = "what was measured is kept (profile runs)"
+) -> Failure:
+    """Describe a Ctrl-C; only the main job, whose options stand before any command, measures what could be kept."""
+    measures = bool(given) and given[0].startswith("-")
+    return Failure(INTERRUPTED, "interrupted", f"{how}; {kept}" if measures else how)
 
 
-def _foreign(error: Exception) -> int | Failure:
+def _foreign(error: Exception, given: Sequence[str]) -> int | Failure:
     """Show what the argument parser refuses as its own messages, and anything else as a bug."""
     show = getattr(error, "show", None)
     if show is not None:
+        error.__dict__["message"] = str(getattr(error, "message", "")).removeprefix("Value error, ")
         show()
         message = getattr(error, "format_message", error.__str__)()
         return Failure(int(getattr(error, "exit_code", USAGE)), "usage", message, said=True)
     if type(error).__name__ == "Abort":  # typer's word for Ctrl-C
-        return _stopped()
+        return _stopped(given)
     if isinstance(error, BrokenPipeError) or getattr(error, "errno", None) == errno.ENOSPC:
         return _lost_output(error, 0)
     return bug(error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -174,9 +174,18 @@ def _values(chosen: Sequence[StrEnum] | None) -> tuple[str, ...]:
     return tuple(choice.value for choice in chosen or ())
 
 
-def _end_of(moment: datetime) -> datetime:
-    """Return a day's end where only the day was typed."""
-    return moment + timedelta(days=1) if moment.time() == time() else moment
+def _end_of(text: str) -> datetime:
+    """Read a time; a day without one is meant to its end. The calendar's last day ends with the calendar."""
+    for shape in DATES:
+        try:
+            moment = datetime.strptime(text, shape)
+        except ValueError:
+            continue
+        if shape != DATES[0]:
+            return moment
+        return moment + timedelta(days=1) if moment.date() < date.max else datetime.max
+    shapes = ", ".join(map(repr, DATES))
+    raise typer.BadParameter(f"{text!r} does not match the formats {shapes}.")
 
 
 def _wall_ns(moment: datetime) -> int:
@@ -374,7 +383,7 @@ def runs(
     until: Annotated[
         datetime | None,
         typer.Option(
-            formats=DATES,
+            parser=_end_of,
             metavar="DATE",
             help="Only runs up to this day, itself included, or before this time.",
             rich_help_panel=ONLY,
@@ -400,7 +409,7 @@ def runs(
         tiers=_values(tier),
         protocols=_values(protocol),
         since_ns=None if since is None else _wall_ns(since),
-        until_ns=None if until is None else _wall_ns(_end_of(until)),
+        until_ns=None if until is None else _wall_ns(until),
     )
     wanted = showing.Wanted(chosen, sort.value, reverse, limit)
     return showing.runs(store, policy, [metric.value for metric in not_required or ()], wanted, as_json=as_json)

@@ -9,7 +9,7 @@ from rich.console import Console, RenderableType
 
 from profiler import codec
 from profiler.records.summary import Summary
-from profiler.report.terminal import render, where
+from profiler.report.terminal import plain, render, where
 
 _PLAIN_WIDTH = 100  # without a terminal (a log, a pipe) a fixed width keeps tables whole
 
@@ -33,7 +33,7 @@ def print_result(result: RenderableType, *, plain_width: int = _PLAIN_WIDTH) -> 
 def print_summary(summary: Summary) -> None:
     """Print a run for people."""
     print_result(render(summary))
-    print(where(summary))
+    print(plain(where(summary)).plain)  # a path is a record's word too
 
 
 class _Notes(Console):

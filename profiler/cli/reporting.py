@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,13 +13,14 @@ from rich.progress import Progress
 from profiler import __version__
 from profiler.cli.output import notes, print_json
 from profiler.cli.places import open_policy, open_store
+from profiler.cli.writing import check_folder_of_figures, check_places, make_folder, write_whole
 from profiler.errors import InputError
 from profiler.records.policy import Policy
 from profiler.records.record import Record
-from profiler.report.entry import Entry
+from profiler.report.entry import Entry, blaming
 from profiler.report.summary import summarise
 from profiler.report.terminal import plain
-from profiler.store import Store
+from profiler.store import RUN_FILE, Store
 
 _WORTH_A_BAR = 3
 Make = Callable[[Sequence[Entry]], bytes]
@@ -57,12 +58,16 @@ def report(
     ids = list(dict.fromkeys(store.find(run) for run in runs or ["last"]))
     if not makers and wanted.figures is None:
         makers = {(file := Path(f"{_default_name(ids)}.html")): _maker(file)}
-    _check_free(makers, wanted.force)
+    check_places(makers, force=wanted.force)
     entries = [_entry(store, run_id, policy) for run_id in ids]
-    for file, (kind, make) in makers.items():
-        _tell(Written(path=str(file), format=kind, size_bytes=_write(file, make(entries)), runs=tuple(ids)), as_json)
-    for file, data in _figures(entries, wanted.figures) if wanted.figures is not None else ():
-        _tell(Written(path=str(file), format="png", size_bytes=_write(file, data), runs=tuple(ids)), as_json)
+    figures = _figures(entries, wanted)
+    # All is written before a word is said: a reader of stdout that goes away ends only the telling.
+    written = [(file, kind, write_whole(file, make(entries))) for file, (kind, make) in makers.items()]
+    if wanted.figures is not None:
+        make_folder(wanted.figures)
+    written += [(file, "png", write_whole(file, draw())) for file, draw in figures.items()]
+    for file, kind, size_bytes in written:
+        _tell(Written(path=_shown(file), format=kind, size_bytes=size_bytes, runs=tuple(ids)), as_json)
     return 0
 
 
@@ -84,14 +89,6 @@ def _maker(file: Path) -> tuple[str, Make]:
     )
 
 
-def _check_free(files: Iterable[Path], force: bool) -> None:
-    taken = [file for file in files if file.exists()]
-    if any(file.is_dir() for file in taken):
-        raise InputError(f"{next(file for file in taken if file.is_dir())} is a folder", hint="Name a file in it.")
-    if taken and not force:
-        raise InputError(f"{taken[0]} is there already", hint="Name another file, or overwrite it: --force")
-
-
 def _entry(store: Store, run_id: str, policy: Policy) -> Entry:
     run = store.load(run_id)
     folder = store.folder(run_id)
@@ -100,33 +97,29 @@ def _entry(store: Store, run_id: str, policy: Policy) -> Entry:
     except InputError as error:  # the record holds the numbers; a broken journal costs the traces beside them
         notes().print(plain(f"without traces: {error}", style="yellow"))
         traces = ()
-    return Entry(run, summarise(run, folder, policy), traces, folder)
+    with blaming(folder / RUN_FILE):
+        return Entry(run, summarise(run, folder, policy), traces, folder)
 
 
-def _figures(entries: Sequence[Entry], folder: Path) -> Iterator[tuple[Path, bytes]]:
+def _figures(entries: Sequence[Entry], wanted: Wanted) -> dict[Path, Callable[[], bytes]]:
+    """Return how each figure is drawn, by the file it goes to. Raises InputError."""
+    if wanted.figures is None:
+        return {}
     from profiler.report.entry import labels
     from profiler.report.figures import canvas, drawings
 
+    check_folder_of_figures(wanted.figures)
     compared = drawings.side_by_side(entries, labels(entries))
-    if compared is not None:
-        yield folder / f"{compared.name}.png", canvas.png(compared)
-    for entry in entries:
-        for drawing in drawings.of_run(entry):
-            yield folder / f"{entry.run.run_id}-{drawing.name}.png", canvas.png(drawing)
+    named = [(f"{entry.run.run_id}-{drawing.name}", drawing) for entry in entries for drawing in drawings.of_run(entry)]
+    named = [*([(compared.name, compared)] if compared else []), *named]
+    files = {wanted.figures / f"{name}.png": partial(canvas.png, drawing) for name, drawing in named}
+    check_places(files if wanted.figures.is_dir() else (), force=wanted.force)
+    return dict(files)
 
 
-def _write(file: Path, data: bytes) -> int:
-    """Write a file whole: under another name first, then by one rename. Raises InputError."""
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_bytes(data)
-        os.replace(temporary, file)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
-        raise InputError(f"cannot write {file}: {error.strerror or error}", hint="Name another place.") from error
-    return len(data)
+def _shown(file: Path) -> str:
+    """Return a path as text that any encoding can write; a name that is no text loses what is none."""
+    return str(file).encode("utf-8", "replace").decode()
 
 
 def _tell(written: Written, as_json: bool) -> None:

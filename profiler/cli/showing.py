@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,13 +14,15 @@ from profiler import catalog
 from profiler.cli.output import notes, print_json, print_result, print_summary, results
 from profiler.cli.places import open_policy, open_store, tidy
 from profiler.clock import RealClock
-from profiler.errors import InputError, UnknownName
+from profiler.errors import InputError, InvalidRecord, MissingSource, UnknownName
 from profiler.quantities import format_bytes, format_ns
-from profiler.records.run import Run
+from profiler.records.policy import Policy
+from profiler.records.summary import Summary
+from profiler.report.entry import blaming
 from profiler.report.listing import Filter, Line, line, ordered
 from profiler.report.summary import protocol_text, summarise
 from profiler.report.terminal import plain
-from profiler.store import Store
+from profiler.store import RUN_FILE, Store
 
 _WIDE = 160  # one line a run, for grep and the like
 _JUSTIFY: dict[str, JustifyMethod] = dict.fromkeys(("n", "median", "peak memory", "size", "doubts"), "right")
@@ -42,13 +44,13 @@ def runs(path: Path | None, policy_name: str, not_required: Iterable[str], wante
     """Print a line a run; a record that cannot be read is named and left out."""
     store, policy = open_store(path), open_policy(policy_name, not_required)
     _tidy(store)
-    found = [line(run, policy) for run_id in store.run_ids() if (run := _read(store, run_id)) is not None]
+    found = [each for run_id in store.run_ids() if (each := _line(store, run_id, policy)) is not None]
     _check_names(found, wanted.filter)
     taken = [each for each in found if wanted.filter.takes(each)]
     shown = _limited(ordered(taken, wanted.order, reverse=wanted.reverse), wanted)
     if as_json:
-        for each in shown:
-            print_json(summarise(each.run, store.folder(each.run.run_id), policy))
+        for summary in _summaries(store, shown, policy):
+            print_json(summary)
     elif shown:
         print_result(runs_table(shown, results(plain_width=_WIDE).width), plain_width=_WIDE)
     _tell_left_out(store, len(found), len(taken), len(shown))
@@ -85,7 +87,9 @@ def show(run: str, path: Path | None, policy_name: str, not_required: Iterable[s
     """Print one run."""
     store, policy = open_store(path), open_policy(policy_name, not_required)
     run_id = store.find(run)
-    summary = summarise(store.load(run_id), store.folder(run_id), policy)
+    record, folder = store.load(run_id), store.folder(run_id)
+    with blaming(folder / RUN_FILE):
+        summary = summarise(record, folder, policy)
     print_json(summary) if as_json else print_summary(summary)
     return 0
 
@@ -99,12 +103,32 @@ def _tidy(store: Store) -> None:
         notes().print(plain(str(error), style="yellow"))
 
 
-def _read(store: Store, run_id: str) -> Run | None:
+def _line(store: Store, run_id: str, policy: Policy) -> Line | None:
     try:
-        return store.load(run_id)
-    except InputError as error:
-        notes().print(plain(f"left out: {error}", style="yellow"))
+        run = store.load(run_id)
+        with blaming(store.folder(run_id) / RUN_FILE):
+            found = line(run, policy)
+            _cells(found)  # what cannot be shown is found out while it can still be left out
+            return found
+    except (InvalidRecord, MissingSource) as error:
+        _leave_out(error)
         return None
+
+
+def _summaries(store: Store, lines: Sequence[Line], policy: Policy) -> Iterator[Summary]:
+    for each in lines:
+        folder = store.folder(each.run.run_id)
+        try:
+            with blaming(folder / RUN_FILE):
+                summary = summarise(each.run, folder, policy)
+        except InvalidRecord as error:
+            _leave_out(error)
+            continue
+        yield summary
+
+
+def _leave_out(error: InputError) -> None:
+    notes().print(plain(f"left out: {error}", style="yellow"))
 
 
 def runs_table(lines: Sequence[Line], room: int) -> Table:

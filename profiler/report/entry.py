@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from profiler.errors import InvalidRecord, ProfilerError
 from profiler.records.run import Run
 from profiler.records.summary import Summary
 from profiler.records.trace import ProcessTrace
@@ -20,6 +22,20 @@ class Entry(NamedTuple):
     summary: Summary
     traces: Sequence[ProcessTrace]
     folder: Path
+
+
+@contextlib.contextmanager
+def blaming(file: Path) -> Iterator[None]:
+    """Say of a record that can be read but not be summed up that its file is at fault. Raises InvalidRecord.
+
+    A schema lets through numbers no run can have, as 10^400 bytes, a protocol without its parameter, and clocks that
+    ran back; what statistics, arithmetic and formats say of them is neither ours nor a bug, and one such record must
+    not cost a whole list.
+    """
+    try:
+        yield
+    except (ProfilerError, ValueError, ArithmeticError, TypeError) as error:
+        raise InvalidRecord(f"{file}: cannot be summed up: {Exception.__str__(error)}") from error
 
 
 def labels(entries: Sequence[Entry]) -> list[str]:

@@ -148,8 +148,8 @@ def conditions(run: Run) -> list[Row]:
         ("clock governor", start.cpu_governor or "unknown: the device does not say"),
         *_clock_limit(run),
         *_power_save(run),
-        ("started", _moment(run.started_wall_ns)),
-        ("ended", f"{_moment(run.ended_wall_ns)}, after {format_ns(run.ended_wall_ns - run.started_wall_ns)}"),
+        ("started", moment(run.started_wall_ns)),
+        ("ended", f"{moment(run.ended_wall_ns)}, after {format_ns(run.ended_wall_ns - run.started_wall_ns)}"),
         ("profiler", f"{run.host_version}, runner {run.runner_version or 'unknown'}"),
     ]
 
@@ -182,8 +182,12 @@ def _power_save(run: Run) -> Iterator[Row]:
         yield "power saving", ("on" if saving else "off") + (f" ({source})" if source else "")
 
 
-def _moment(wall_ns: int) -> str:
-    return f"{datetime.fromtimestamp(wall_ns / NS_PER_S, UTC):%Y-%m-%d %H:%M:%S} UTC"
+def moment(wall_ns: int, shape: str = "%Y-%m-%d %H:%M:%S") -> str:
+    """Write a time of the wall clock, in UTC."""
+    try:
+        return f"{datetime.fromtimestamp(wall_ns // NS_PER_S, UTC).strftime(shape)} UTC"
+    except (ValueError, OverflowError, OSError):
+        return "unknown: its clock stood outside the calendar"
 
 
 def processes(run: Run) -> Grid:
@@ -223,8 +227,13 @@ def components(run: Run) -> Grid:
     return Grid(("component", "size", "parameters", "load in each process"), rows)
 
 
-def samples(run: Run) -> Grid:
-    """Return every image in the order made: times in milliseconds with all their digits."""
+def samples(run: Run, most: int | None = None) -> Grid:
+    """Return images in the order made, times in milliseconds with all their digits; of too many the first and last."""
+    number = len(run.iterations)
+    half = number if most is None or number <= most else most // 2
+    numbered = [*zip(range(1, half + 1), run.iterations, strict=False)]
+    if half < number:
+        numbered += zip(range(number - half + 1, number + 1), run.iterations[-half:], strict=True)
     stages = list(dict.fromkeys(stage.stage for sample in run.iterations for stage in sample.stages))
     head = (
         "image",
@@ -248,7 +257,7 @@ def samples(run: Run) -> Grid:
             *(_ms(sum(s.duration_ns for s in sample.stages if s.stage == stage)) for stage in stages),
             "" if sample.gap_ns is None else _ms(sample.gap_ns),
         )
-        for number, sample in enumerate(run.iterations, 1)
+        for number, sample in numbered
     )
     return Grid(head, rows)
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from functools import cache
 from typing import Any, NamedTuple
 
 import jinja2
 from markupsafe import Markup
 
-from profiler.quantities import NS_PER_S
+from profiler.records.run import Run
 from profiler.report import facts, palette
 from profiler.report.comparing import comparison, lead
-from profiler.report.csv_file import samples_csv
+from profiler.report.csv_file import page_samples_csv
 from profiler.report.entry import Entry, labels
 from profiler.report.figures import canvas, drawings
 from profiler.report.figures.canvas import Drawing
@@ -24,6 +23,7 @@ from profiler.report.words import foreign, one_line
 
 _MANY = 6  # from here on figures are small multiples: one width, two beside each other on a wide screen
 _MOST_SAMPLES = 400
+_MOST_IN_CSV = 20_000  # images; a page is mailed and opened, and each has a hundred bytes and more
 _TONES = {"D4": "good", "D3": "good", "D2": "fair", "D1": "fair"}
 
 
@@ -54,7 +54,7 @@ class Section(NamedTuple):
     missing: list[facts.Row]
     samples: facts.Grid
     left_out: int
-    csv: str
+    csv: str | None
 
 
 def page(entries: Sequence[Entry], profiler_version: str, done: Callable[[], None] = lambda: None) -> str:
@@ -88,12 +88,9 @@ def _title(sections: Sequence[Section]) -> str:
 
 
 def _section(entry: Entry, ident: str, label: str, many: bool, done: Callable[[], None]) -> Section:
-    grid = facts.samples(entry.run)
+    grid = facts.samples(entry.run, _MOST_SAMPLES)
     charts = {drawing.name: _chart(drawing, ident, many=many) for drawing in drawings.of_run(entry)}
     done()
-    half = _MOST_SAMPLES // 2
-    left_out = max(0, len(grid.rows) - _MOST_SAMPLES)
-    shown = (*grid.rows[:half], *grid.rows[-half:]) if left_out else grid.rows
     return Section(
         ident=ident,
         label=label,
@@ -107,10 +104,17 @@ def _section(entry: Entry, ident: str, label: str, many: bool, done: Callable[[]
         pictures=[picture(image, entry.folder, 320 if many else 1024) for image in _source_first(entry)],
         charts=charts,
         missing=drawings.missing(entry),
-        samples=facts.Grid(grid.head, shown),
-        left_out=left_out,
-        csv="data:text/csv;base64," + base64.b64encode(samples_csv([entry]).encode()).decode(),
+        samples=grid,
+        left_out=len(entry.run.iterations) - len(grid.rows),
+        csv=_csv(entry.run),
     )
+
+
+def _csv(run: Run) -> str | None:
+    """Return a link that holds every image of a run, or nothing where it would hold too many."""
+    if len(run.iterations) > _MOST_IN_CSV:
+        return None
+    return "data:text/csv;base64," + base64.b64encode(page_samples_csv(run).encode("utf-8", "replace")).decode()
 
 
 def _source_first(entry: Entry) -> Iterator[Any]:
@@ -130,9 +134,7 @@ def _template() -> jinja2.Template:
     )
     environment.filters["shown"] = foreign
     environment.filters["line"] = one_line
-    environment.filters["day"] = lambda wall_ns: (
-        f"{datetime.fromtimestamp(wall_ns // NS_PER_S, UTC):%Y-%m-%d %H:%M} UTC"
-    )
+    environment.filters["day"] = lambda wall_ns: facts.moment(wall_ns, "%Y-%m-%d %H:%M")
     return environment.from_string(_source("page.html.jinja"))
 
 

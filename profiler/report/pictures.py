@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import stat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,12 +33,11 @@ def picture(image: ImageFile, folder: Path, largest_side: int) -> Picture:
     """Read an image of a run as PNG, made smaller where a side is longer than `largest_side` pixels."""
     from PIL import Image  # takes a while to import
 
-    path = folder / image.path
-    if not path.resolve().is_relative_to(folder.resolve()):
-        return Picture(image.role, None, "its record names a file outside the run's folder", 0, 0, False)
     try:
-        with Image.open(path) as opened:
+        with Image.open(_inside(image.path, folder)) as opened:
             pixels = opened.convert("RGB")
+    except _Outside as error:
+        return Picture(image.role, None, str(error), 0, 0, False)
     except (OSError, ValueError, Image.DecompressionBombError) as error:
         reason = "its file is not there" if isinstance(error, FileNotFoundError) else "its file is no readable image"
         return Picture(image.role, None, reason, 0, 0, False)
@@ -49,3 +49,17 @@ def picture(image: ImageFile, folder: Path, largest_side: int) -> Picture:
     pixels.save(stream, "PNG", optimize=True)
     data = "data:image/png;base64," + base64.b64encode(stream.getvalue()).decode()
     return Picture(image.role, data, None, width, height, shrunk)
+
+
+class _Outside(Exception):
+    """A record names what is not a plain file in the run's folder."""
+
+
+def _inside(name: str, folder: Path) -> Path:
+    """Return a plain file in the run's folder: opening a pipe would wait without end. Raises _Outside or OSError."""
+    path = (folder / name).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        raise _Outside("its record names a file outside the run's folder")
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise _Outside("what its record names is no plain file")
+    return path

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from profiler.errors import InvalidRecord
 from profiler.records.run import IterationSample, Run
 from profiler.records.summary import Summary
 from profiler.report.entry import Entry
@@ -11,12 +12,41 @@ from profiler.report.entry import Entry
 Value = str | int | float | bool | None
 Row = dict[str, Value]
 Kind = type[str] | type[int] | type[float] | type[bool]
+INT64 = range(-(2**63), 2**63)
+_FREE_TEXTS = ("prompt", "negative_prompt")  # as long as anyone likes; not beside each image of a run
 _BY_ENDING: dict[str, Kind] = {
     **dict.fromkeys(("median_ns", "p25_ns", "p75_ns", "p90_ns", "low_ns", "high_ns"), float),
-    **dict.fromkeys(("_s", "minutes", "ratio", "value", "percent", "average_1m", "guidance_image"), float),
+    **dict.fromkeys(
+        ("_s", "minutes", "ratio", "value", "percent", "average_1m", "guidance_text", "guidance_image"), float
+    ),
     **dict.fromkeys(("_ns", "_bytes", "_millicelsius", "threads", "outliers", "_n"), int),
-    "external_power": bool,
+    **dict.fromkeys(("external_power", "is_phone", "virtual", "traced"), bool),
+    **dict.fromkeys(("seed", "steps", "width", "height", "image", "process", "iteration"), int),
 }
+
+# fmt: off
+# What every table has, in order; a stage and a component add columns of their own.
+RUN_COLUMNS = (
+    "run_id", "started_wall_ns", "device", "processor", "operating_system", "is_phone", "virtual", "model", "task",
+    "protocol", "gap_s", "minutes", "prompt", "negative_prompt", "seed", "steps", "scheduler", "guidance_text",
+    "guidance_image", "width", "height", "precision", "compute_unit", "load_policy", "engine", "threads",
+    "bundle_sha256", "host_version", "outcome", "reason", "stage", "component", "tier", "tier_policy",
+    "tier_limited_by", "tier_missing", "tier_confidence", "latency_n", "latency_median_ns", "latency_p25_ns",
+    "latency_p75_ns", "latency_p90_ns", "latency_ci95_low_ns", "latency_ci95_high_ns", "latency_ci_method",
+    "latency_outliers", "load_median_ns", "first_image_median_ns", "cold_n", "page_cache", "peak_memory_bytes",
+    "idle_memory_bytes", "memory_definition", "size_bytes", "total_size_bytes", "observer_ratio", "observer_n",
+    "drift_ratio", "drift_p_value", "drift_onset_s", "canary_ratio", "after_gap_ratio",
+    "start_temperature_millicelsius", "max_temperature_millicelsius", "battery_percent", "external_power",
+    "available_memory_bytes", "free_storage_bytes", "load_average_1m", "cpu_governor", "doubts", "licence",
+    "commercial_use",
+)
+SAMPLE_COLUMNS = (
+    "run_id", "started_wall_ns", "device", "processor", "operating_system", "is_phone", "virtual", "model", "task",
+    "protocol", "gap_s", "minutes", "seed", "steps", "scheduler", "guidance_text", "guidance_image", "width",
+    "height", "precision", "compute_unit", "load_policy", "engine", "threads", "bundle_sha256", "host_version",
+    "image", "phase", "process", "iteration", "start_boot_ns", "duration_ns", "gap_ns", "traced", "image_sha256",
+)
+# fmt: on
 
 
 def columns(rows: Iterable[Row]) -> list[str]:
@@ -24,9 +54,25 @@ def columns(rows: Iterable[Row]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def kinds(rows: Sequence[Row]) -> dict[str, Kind]:
-    """Return each column's type, also where every value is missing: tables of different runs fit together."""
-    return {name: _kind(name, {type(row[name]) for row in rows if row.get(name) is not None}) for name in columns(rows)}
+def kinds(rows: Sequence[Row], without_rows: Iterable[str] = ()) -> dict[str, Kind]:
+    """Return each column's type, also where every value is missing: tables of different runs fit together.
+
+    `without_rows` are the columns of a table that has no row to name them.
+    """
+    names = columns(rows) if rows else without_rows
+    return {name: _kind(name, {type(row[name]) for row in rows if row.get(name) is not None}) for name in names}
+
+
+def check_typed(rows: Iterable[Row]) -> Iterator[Row]:
+    """Pass rows on whose whole numbers a typed column can hold. Raises InvalidRecord."""
+    for row in rows:
+        for name, value in row.items():
+            if isinstance(value, int) and value not in INT64:
+                raise InvalidRecord(
+                    f"run {row['run_id']}: {name} is beyond what a column of 64-bit integers holds",
+                    hint="Leave the run out, or write CSV, which holds any number.",
+                )
+        yield row
 
 
 def _kind(name: str, found: set[type]) -> Kind:
@@ -78,11 +124,17 @@ def run_row(run: Run, summary: Summary) -> Row:
 
 
 def sample_rows(runs: Iterable[Run]) -> Iterator[Row]:
-    """Yield one row an image of any kind; a stage's time is a column of its own."""
+    """Yield one row an image of any kind; a stage's time is a column of its own, and free texts are left to the run."""
     for run in runs:
-        identity = _identity(run)
+        identity = {name: value for name, value in _identity(run).items() if name not in _FREE_TEXTS}
         for number, sample in enumerate(run.iterations, 1):
             yield {**identity, "image": number, **_sample(sample)}
+
+
+def page_sample_rows(run: Run) -> Iterator[Row]:
+    """Yield one row an image with nothing of the run but its id, for a page that says the rest above it."""
+    for number, sample in enumerate(run.iterations, 1):
+        yield {"run_id": run.run_id, "image": number, **_sample(sample)}
 
 
 def _identity(run: Run) -> Row:

@@ -87,7 +87,7 @@ def test_ctrl_c_before_anything_is_under_way_is_no_bug(capsys: pytest.CaptureFix
 
     assert main(Interrupted()) == 130
     printed = capsys.readouterr()
-    assert (printed.out, "stopped" in printed.err) == ("", True)
+    assert (printed.out, printed.err) == ("", "profile: stopped\n")
 
 
 def test_a_command_on_another_thread_leaves_signals_alone(capsys: pytest.CaptureFixture[str]) -> None:

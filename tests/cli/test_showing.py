@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from profiler import codec
@@ -13,7 +14,7 @@ from profiler.cli.showing import runs_table
 from profiler.clock import FakeClock
 from profiler.quantities import NS_PER_S
 from profiler.records.job import Measurement
-from profiler.records.run import Run
+from profiler.records.run import ImageFile, Run
 from profiler.report.listing import line
 from profiler.store import RUN_FILE, SESSION_FILE, Store
 from tests.cli.conftest import Measured
@@ -32,6 +33,11 @@ def add_run(store: Store, day: int, **fields: object) -> Run:
         (building / RUN_FILE).write_bytes(codec.encode_pretty(run))
     store.close(session)
     return run
+
+
+def rewrite(store: Store, run: Run, run_id: str | None = None) -> None:
+    """Put another record into the place of a run's own."""
+    (store.folder(run_id or run.run_id) / RUN_FILE).write_bytes(codec.encode_pretty(run))
 
 
 def test_runs_in_json_are_one_object_a_line_oldest_first(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
@@ -195,6 +201,9 @@ def days(printed: str) -> list[int]:
         (["--device", "local", "--since", "2023-11-16"], [2, 3]),
         (["--until", "2023-11-15"], [0, 1]),
         (["--since", "2023-11-15T00:00", "--until", "2023-11-16T12:00"], [1]),
+        (["--until", "2023-11-16T00:00"], [0, 1]),
+        (["--until", "9999-12-31"], [0, 1, 2, 3]),
+        (["--until", "0001-01-01"], []),
         (["--sort", "latency"], [3, 1, 0, 2]),
         (["--sort", "latency", "--reverse"], [0, 1, 3, 2]),
         (["--sort", "model", "--limit", "2"], [0, 2]),
@@ -219,6 +228,8 @@ def test_runs_are_filtered_and_sorted(
         (["--outcome", "lost"], "--outcome"),
         (["--protocol", "slow"], "--protocol"),
         (["--since", "yesterday"], "--since"),
+        (["--tier", "D5"], "for '--tier': 'D5' is not one of"),
+        (["--until", "2023-13-01"], "for '--until': '2023-13-01' does not match the formats '%Y-%m-%d'"),
         (["--sort", "beauty"], "--sort"),
         (["--limit", "0"], "--limit"),
     ],
@@ -243,3 +254,25 @@ def test_what_was_left_out_is_counted_beside_the_list(mixed: Store, capsys: pyte
 def test_a_model_of_the_registry_may_have_no_runs_yet(mixed: Store, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["runs", "--store", str(mixed.root), "--model", "nano"]) == 0
     assert "4 of 4 runs left out by the filters" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("as_json", [[], ["--json"]])
+def test_a_record_that_cannot_be_summed_up_is_left_out_and_named(
+    store: Store, capsys: pytest.CaptureFixture[str], as_json: list[str]
+) -> None:
+    good, spaced, huge = (add_run(store, day) for day in range(3))
+    rewrite(store, replace(spaced, measurement=Measurement(kind="spaced")))
+    rewrite(store, replace(huge, bundle=replace(huge.bundle, size_bytes=10**400)))
+    assert main(["runs", "--store", str(store.root), *as_json]) == 0
+    printed = capsys.readouterr()
+    assert good.run_id in printed.out
+    assert "".join(printed.err.split()).count("cannotbesummedup") == 2
+    for run in (spaced, huge):
+        assert run.run_id not in printed.out
+        assert str(store.folder(run.run_id) / RUN_FILE) in "".join(printed.err.split())
+
+
+def test_a_path_in_a_record_steers_no_terminal(store: Store, capsys: pytest.CaptureFixture[str]) -> None:
+    add_run(store, 0, images=(ImageFile(path="a\x1b[31m.png", sha256="0" * 64, role="output"),))
+    assert main(["show", "last", "--store", str(store.root)]) == 0
+    assert "/a�[31m.png" in capsys.readouterr().out

@@ -6,16 +6,18 @@ import io
 import itertools
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from profiler.records.run import Doubt
 from profiler.report.entry import Entry
 from profiler.report.html import page
 from profiler.report.terminal import rows, tier_line
 from tests.report.entries_for_tests import HOSTILE, edit_run, entry_of, failed_run, hostile_run, make_entry, make_trace
 from tests.report.page_for_tests import Page
-from tests.runs_for_tests import make_run, make_samples
+from tests.runs_for_tests import make_run, make_samples, make_settings
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
@@ -178,6 +180,31 @@ def test_samples_without_number_are_shown_in_part_and_kept_whole(tmp_path: Path)
     text = page([entry_of(run, tmp_path)], "0")
     assert "600 in the middle are left out here" in text
     assert len(Page(text).all("tr")) < 500
+
+
+def test_too_many_images_for_a_page_are_left_to_a_command(tmp_path: Path) -> None:
+    run = make_run(iterations=make_samples((400_000_000,) * 20_001), images=())
+    text = page([entry_of(run, tmp_path)], "0")
+    assert "data:text/csv" not in text
+    assert f"profile report {run.run_id} -o {run.run_id}.samples.csv" in text
+    assert "Of each 41 images the fastest, the middle and the slowest one are drawn." in text
+    assert len(text) < 1_000_000
+
+
+def test_a_page_of_many_images_says_its_prompt_a_few_times_only(tmp_path: Path) -> None:
+    run = make_run(
+        settings=make_settings(prompt="word " * 20_000), iterations=make_samples((400_000_000,) * 100), images=()
+    )
+    assert len(page([entry_of(run, tmp_path)], "0")) < 1_000_000
+
+
+def test_a_comparison_names_every_doubt(tmp_path: Path) -> None:
+    kinds: tuple[Any, ...] = ("not_a_phone", "virtual_device", "random_weights", "background_load", "oversubscribed")
+    kinds += ("blank_image", "unchanged_image", "not_deterministic", "too_few", "wide_interval", "observer_effect")
+    run = make_run(images=(), doubts=tuple(Doubt(kind=kind, detail="x", advice="y") for kind in kinds))
+    found = Page(page([entry_of(run, tmp_path), entry_of(replace(run, run_id="other"), tmp_path)], "0"))
+    rows = [row.words for row in found.all("tr")]
+    assert any(all(kind.replace("_", " ") in row for kind in kinds) and row.startswith("doubts") for row in rows)
 
 
 def test_several_runs_are_compared_before_each_is_told(pages: dict[str, str], entries: dict[str, Entry]) -> None:

@@ -5,11 +5,15 @@ import io
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
-from profiler.report.csv_file import runs_csv, samples_csv
+from profiler.errors import InvalidRecord
+from profiler.records.event import StageTime
+from profiler.report.csv_file import page_samples_csv, runs_csv, samples_csv
 from profiler.report.parquet import runs_parquet, samples_parquet
 from profiler.report.tables import kinds, run_rows
 from tests.report.entries_for_tests import HOSTILE, edit_run, entry_of, failed_run, hostile_run
+from tests.runs_for_tests import make_run, make_sample, make_settings
 
 
 def read_back(text: str) -> list[dict[str, str]]:
@@ -50,7 +54,7 @@ def test_columns_of_unlike_runs_are_all_there(tmp_path: Path) -> None:
 def test_a_spreadsheet_takes_no_words_for_a_formula(tmp_path: Path) -> None:
     (row,) = read_back(runs_csv([entry_of(hostile_run(), tmp_path)]))
     assert row["negative_prompt"] == "'=HYPERLINK(1)"
-    assert row["prompt"] == HOSTILE
+    assert row["prompt"] == HOSTILE.replace("\x1b", "�")
     cells = [cell for line in csv.reader(io.StringIO(runs_csv([entry_of(hostile_run(), tmp_path)]))) for cell in line]
     assert not [cell for cell in cells if cell.startswith(("=", "+", "@", "\t"))]
 
@@ -69,3 +73,34 @@ def test_parquet_keeps_types_and_reads_back(tmp_path: Path) -> None:
     assert {str(runs.schema.field(name).type) for name in ("seed", "is_phone", "model")} == {"int64", "bool", "string"}
     samples = parquet.read_table(io.BytesIO(samples_parquet(entries)))
     assert samples.num_rows == len(entries[0].run.iterations)
+
+
+def test_no_sign_in_a_table_steers_a_terminal(tmp_path: Path) -> None:
+    run = make_run(model="a\x1b[31m\r\t\x07\nb", reason="=1\x1b")
+    entry = entry_of(run, tmp_path)
+    (row,) = read_back(runs_csv([entry]))
+    assert (row["model"], row["reason"]) == ("a�[31m���\nb", "'=1�")
+    stages = (StageTime(stage="\x1b]0;", duration_ns=1),)
+    hostile = entry_of(replace(run, iterations=(make_sample(stages=stages),)), tmp_path)
+    for text in (runs_csv([hostile]), samples_csv([hostile]), page_samples_csv(hostile.run)):
+        assert "\x1b" not in text
+
+
+def test_what_was_asked_for_in_words_is_not_repeated_beside_each_image(tmp_path: Path) -> None:
+    entry = entry_of(make_run(settings=make_settings(prompt="word " * 1000, negative_prompt="none " * 1000)), tmp_path)
+    assert "word word" in runs_csv([entry])
+    assert "word" not in samples_csv([entry])
+    assert "none none" not in samples_csv([entry])
+    head = page_samples_csv(entry.run).splitlines()[0]
+    assert head == "run_id,image,phase,process,iteration,start_boot_ns,duration_ns,gap_ns,traced," + ",".join(
+        [*(f"stage_ns.{stage.stage}" for stage in entry.run.iterations[0].stages), "image_sha256"]
+    )
+
+
+@pytest.mark.parametrize("number", [2**63, -(2**63) - 1, 10**30])
+def test_a_number_beyond_a_typed_column_is_refused_there_and_kept_in_csv(tmp_path: Path, number: int) -> None:
+    pytest.importorskip("pyarrow")
+    entry = entry_of(make_run(settings=make_settings(seed=number)), tmp_path)
+    with pytest.raises(InvalidRecord, match=f"run {entry.run.run_id}: seed is beyond"):
+        runs_parquet([entry])
+    assert read_back(runs_csv([entry]))[0]["seed"].strip("'") == str(number)
