@@ -21,14 +21,14 @@ from profiler.records.summary import Summary
 from profiler.report.entry import blaming
 from profiler.report.listing import Filter, Line, line, ordered
 from profiler.report.summary import protocol_text, summarise
-from profiler.report.terminal import plain
+from profiler.report.terminal import plain, precision
 from profiler.store import RUN_FILE, Store
 
-_WIDE = 160  # one line a run, for grep and the like
+_WIDE = 200  # one line a run, for grep and the like
 _JUSTIFY: dict[str, JustifyMethod] = dict.fromkeys(("n", "median", "peak memory", "size", "doubts"), "right")
 _BETWEEN = 2  # spaces that rich leaves between two columns
 # In a narrow terminal these columns go, one after another, until the rest fits.
-_DISPENSABLE = ("steps", "size", "device", "protocol", "doubts", "n", "peak memory", "task", "outcome")
+_DISPENSABLE = ("steps", "recipe", "size", "device", "protocol", "doubts", "n", "peak memory", "task", "outcome")
 
 
 class Wanted(NamedTuple):
@@ -163,6 +163,7 @@ def _cells(found: Line) -> dict[str, str]:
         "task": run.task,
         "steps": str(run.settings.steps),
         "protocol": protocol_text(run),
+        "recipe": f"{run.recipe.runtime} {precision(run.recipe)}",
         "outcome": run.outcome,
         "n": str(found.n),
         "median": format_ns(found.latency_ns),

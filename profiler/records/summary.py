@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from profiler.records.device import Unit
 from profiler.records.event import Outcome
 from profiler.records.policy import Margin, Metric
@@ -114,7 +112,7 @@ class TierSummary(Record):
     missing: tuple[Metric, ...]
     margins: tuple[Margin, ...]
     confidence: str | None
-    provenance: dict[str, int] = msgspec.field(default_factory=dict)
+    provenance: dict[str, int] | None = None
 
 
 class ArtifactSummary(Record):

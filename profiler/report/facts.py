@@ -65,9 +65,11 @@ def interval(latency: LatencySummary) -> str:
 
 def _memory_tile(summary: Summary) -> Tile:
     if summary.peak_memory_bytes is None:
-        reason = withheld(summary, "implausible") or "no process lived to its end"
-        return Tile("Peak memory", "not measured", (reason,))
-    of = f"largest of {summary.cold.n} processes" if summary.cold.n > 1 else "one process, no spread"
+        least = summary.peak_memory_at_least_bytes
+        known = f"a process was killed; at least {format_bytes(least)}" if least else "no process lived to its end"
+        return Tile("Peak memory", "unknown", (withheld(summary, "implausible") or known,))
+    count = summary.memory_processes
+    of = f"largest of {count} processes" if count > 1 else "one process, no spread"
     notes = (of, f"idle runner: {format_bytes(summary.idle_memory_bytes)}", f"{summary.memory_definition}")
     return Tile("Peak memory", format_bytes(summary.peak_memory_bytes), notes)
 

@@ -66,7 +66,7 @@ def _next_limits(summary: Summary) -> list[Margin]:
 
 def policy_line(summary: Summary) -> str:
     """Say whose limits these are, and how far the interval of the latency can change the tier."""
-    counts = summary.tier.provenance
+    counts = summary.tier.provenance or {}
     whose = ", ".join(f"{count} {_PROVENANCE[kind]}" for kind, count in counts.items())
     sure = f"; {summary.tier.confidence} (latency sampling only)" if summary.tier.confidence else ""
     return f"Policy {summary.tier.policy}{f': of its limits {whose}' if whose else ''}{sure}"
@@ -283,6 +283,6 @@ def _temperature(summary: Summary) -> str:
 
 def _doubts(summary: Summary) -> list[Text]:
     return [
-        Text.assemble((f"doubt, {doubt.kind}: ", "yellow"), doubt.detail, " ", (doubt.advice, "dim"))
+        Text.assemble((f"doubt, {doubt.kind}: ", "yellow"), plain(doubt.detail), " ", plain(doubt.advice, style="dim"))
         for doubt in summary.doubts
     ]

@@ -55,7 +55,7 @@ def test_runs_are_a_table_with_ids_that_can_be_typed_again(store: Store, capsys:
     assert all(run.run_id in printed for run in runs)
 
 
-@pytest.mark.parametrize(("room", "kept"), [(160, 13), (100, 9), (60, 5)])
+@pytest.mark.parametrize(("room", "kept"), [(170, 14), (100, 9), (60, 5)])
 def test_in_a_narrow_terminal_whole_columns_go_and_no_line_is_broken(
     store: Store, capsys: pytest.CaptureFixture[str], room: int, kept: int
 ) -> None:
