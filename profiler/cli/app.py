@@ -2,102 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import UTC, date, datetime, timedelta
-from enum import StrEnum
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from profiler import __version__
-
-
-class TaskName(StrEnum):
-    """What the model is asked to do."""
-
-    generate = "generate"
-    edit = "edit"
-
-
-class ProtocolName(StrEnum):
-    """How repetitions follow one another."""
-
-    burst = "burst"
-    spaced = "spaced"
-    sustained = "sustained"
-
-
-class LoadPolicyName(StrEnum):
-    """When components are in memory."""
-
-    resident = "resident"
-    sequential = "sequential"
-
-
-class RuntimeName(StrEnum):
-    """Which format a bundle is written in."""
-
-    onnx = "onnx"
-    executorch = "executorch"
-    coreml = "coreml"
-
-
-class PrecisionName(StrEnum):
-    """How precise the networks are."""
-
-    fp32 = "fp32"
-    fp16 = "fp16"
-
-
-class SchemeName(StrEnum):
-    """How the text encoder's weights are stored."""
-
-    fp32 = "fp32"
-    fp16 = "fp16"
-    int8 = "int8"
-    nf4 = "nf4"
-
-
-class MetricName(StrEnum):
-    """What a policy may be told not to require."""
-
-    latency = "latency"
-    peak_memory = "peak-memory"
-    size = "size"
-
-
-class OutcomeName(StrEnum):
-    """How a run ended."""
-
-    completed = "completed"
-    failed = "failed"
-    aborted = "aborted"
-    interrupted = "interrupted"
-    refused = "refused"
-
-
-class TierChoice(StrEnum):
-    """What a policy can say of a run."""
-
-    D4 = "D4"
-    D3 = "D3"
-    D2 = "D2"
-    D1 = "D1"
-    none = "none"
-    unknown = "unknown"
-
-
-class OrderName(StrEnum):
-    """What a list of runs can be sorted by."""
-
-    time = "time"
-    latency = "latency"
-    memory = "memory"
-    size = "size"
-    model = "model"
-    tier = "tier"
-
+from profiler.cli.options import (
+    DATES,
+    HOW,
+    ONLY,
+    WHAT,
+    WHERE,
+    Json,
+    Keep,
+    LoadPolicyName,
+    NotRequired,
+    OrderName,
+    OutcomeName,
+    PolicyName,
+    PrecisionOption,
+    ProtocolName,
+    RuntimeOption,
+    SchemeOption,
+    Store,
+    TaskName,
+    TierChoice,
+    end_of,
+    value,
+    values,
+    wall_ns,
+)
 
 app = typer.Typer(
     name="profile",
@@ -106,90 +42,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit codes: 0 fine · 1 the model's fault · 2 usage or input · 3 device · 4 internal · 130 Ctrl-C · "
-    "143 SIGTERM.",
+    "143 SIGTERM · 129 SIGHUP.",
 )
-
-ONLY = "Which runs"
-DATES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
-WHAT, HOW, WHERE = "What is measured", "How it is measured", "Where, and what is printed"
-MADE = "How its bundle is made"
-
-Store = Annotated[
-    Path | None,
-    typer.Option(
-        "--store",
-        envvar="PROFILER_STORE",
-        help="Folder of all runs.",
-        rich_help_panel=WHERE,
-        show_default="your data folder",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object a line on stdout.", rich_help_panel=WHERE)]
-PolicyName = Annotated[
-    str, typer.Option("--policy", help="Tier limits: a name, or a TOML file.", rich_help_panel=WHERE)
-]
-NotRequired = Annotated[
-    list[MetricName] | None,
-    typer.Option("--not-required", help="Judge without this metric (may be repeated).", rich_help_panel=WHERE),
-]
-
-RuntimeOption = Annotated[
-    RuntimeName | None, typer.Option("--runtime", help="Format.", rich_help_panel=MADE, show_default="onnx")
-]
-PrecisionOption = Annotated[
-    PrecisionName | None,
-    typer.Option("--precision", help="Of all networks.", rich_help_panel=MADE, show_default="fp32; fp16 for coreml"),
-]
-SchemeOption = Annotated[
-    SchemeName | None,
-    typer.Option(
-        "--text-encoder",
-        help="The text encoder's weights: int8 per channel, or nf4 with a scale per 64.",
-        rich_help_panel=MADE,
-        show_default="as --precision; int8 for coreml",
-    ),
-]
-Keep = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--keep",
-        metavar="PATTERN",
-        help="Text-encoder weights that stay as --precision has them, such as '*layers.0.*' (may be repeated).",
-        rich_help_panel=MADE,
-    ),
-]
 
 
 def _version(wanted: bool) -> None:
     if wanted:
         print(f"ondevice-profiler {__version__}")
         raise typer.Exit
-
-
-def _value(chosen: StrEnum | None) -> Any:
-    return chosen.value if chosen else None
-
-
-def _values(chosen: Sequence[StrEnum] | None) -> tuple[str, ...]:
-    return tuple(choice.value for choice in chosen or ())
-
-
-def _end_of(text: str) -> datetime:
-    """Read a time; a day without one is meant to its end. The calendar's last day ends with the calendar."""
-    for shape in DATES:
-        try:
-            moment = datetime.strptime(text, shape)
-        except ValueError:
-            continue
-        if shape != DATES[0]:
-            return moment
-        return moment + timedelta(days=1) if moment.date() < date.max else datetime.max
-    shapes = ", ".join(map(repr, DATES))
-    raise typer.BadParameter(f"{text!r} does not match the formats {shapes}.")
-
-
-def _wall_ns(moment: datetime) -> int:
-    return int(moment.replace(tzinfo=UTC).timestamp()) * 1_000_000_000
 
 
 def _typed(context: typer.Context) -> list[str]:
@@ -325,7 +185,7 @@ def profile(
         wishes,
         how,
         measuring.Judging(policy, tuple(metric.value for metric in not_required or ())),
-        measuring.Wanted(_value(runtime), _value(precision), _value(text_encoder), tuple(keep or ())),
+        measuring.Wanted(value(runtime), value(precision), value(text_encoder), tuple(keep or ())),
         store=store,
         dry_run=dry_run,
         as_json=as_json,
@@ -355,7 +215,7 @@ def export(
     from profiler.cli import exporting
     from profiler.exporting import Wanted
 
-    wanted = Wanted(_value(runtime), _value(precision), _value(text_encoder), tuple(keep or ()), load_policy.value)
+    wanted = Wanted(value(runtime), value(precision), value(text_encoder), tuple(keep or ()), load_policy.value)
     return exporting.export(model, out, wanted, as_json=as_json)
 
 
@@ -383,7 +243,7 @@ def runs(
     until: Annotated[
         datetime | None,
         typer.Option(
-            parser=_end_of,
+            parser=end_of,
             metavar="DATE",
             help="Only runs up to this day, itself included, or before this time.",
             rich_help_panel=ONLY,
@@ -404,12 +264,12 @@ def runs(
     chosen = Filter(
         devices=tuple(device or ()),
         models=tuple(model or ()),
-        tasks=_values(task),
-        outcomes=_values(outcome),
-        tiers=_values(tier),
-        protocols=_values(protocol),
-        since_ns=None if since is None else _wall_ns(since),
-        until_ns=None if until is None else _wall_ns(until),
+        tasks=values(task),
+        outcomes=values(outcome),
+        tiers=values(tier),
+        protocols=values(protocol),
+        since_ns=None if since is None else wall_ns(since),
+        until_ns=None if until is None else wall_ns(until),
     )
     wanted = showing.Wanted(chosen, sort.value, reverse, limit)
     return showing.runs(store, policy, [metric.value for metric in not_required or ()], wanted, as_json=as_json)
