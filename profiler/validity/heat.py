@@ -11,6 +11,7 @@ from profiler.validity.evidence import Evidence
 
 CANARY_RATIO = 1.10
 _LIMIT_SHARE = 0.98
+_NOT_THE_CLOCK = "The canary kept its time: it was not the processor's clock."
 
 
 def throttled(evidence: Evidence) -> Doubt | None:
@@ -23,9 +24,20 @@ def throttled(evidence: Evidence) -> Doubt | None:
     if not signs:
         return None
     detail = f"The device slowed down: {'; '.join(signs)}."
-    if not processor and effects.canary_ratio(evidence.run) is not None:
-        detail += " The canary kept its time: it was not the processor's clock."
+    if not processor and _canary_kept_its_time(evidence):
+        return Doubt(kind="throttled", detail=f"{detail} {_NOT_THE_CLOCK}", advice=_advice_without_heat(evidence))
     return Doubt(kind="throttled", detail=detail, advice=_advice(evidence))
+
+
+def _canary_kept_its_time(evidence: Evidence) -> bool:
+    """Tell whether the canary speaks for the processor; of an accelerator it knows nothing."""
+    return evidence.run.recipe.compute_unit == "cpu" and effects.canary_ratio(evidence.run) is not None
+
+
+def _advice_without_heat(evidence: Evidence) -> str:
+    if evidence.is_shared:
+        return _advice(evidence)
+    return "Look for other work, on a virtual machine that of its host too, and measure again."
 
 
 def _limited_clock(evidence: Evidence) -> Iterator[str]:
@@ -59,7 +71,7 @@ def _since(evidence: Evidence, change_at: int | None) -> str:
     if change_at is None:
         return ""
     seconds = (evidence.timed[change_at].start_boot_ns - evidence.timed[0].start_boot_ns) / NS_PER_S
-    return f", from timed image {change_at + 1} of {len(evidence.timed)} ({seconds:.0f} s) on"
+    return f", from timed image {change_at + 1} of {len(evidence.timed)} ({seconds:.3g} s) on"
 
 
 def _slower_canary(evidence: Evidence) -> Iterator[str]:
