@@ -15,7 +15,7 @@ demo: $(VENV)/base.done ## Measure the model that ships with the project on this
 	$(BIN)/profile --device local --model nano
 
 test: $(VENV)/dev.done ## Install everything and run the tests
-	$(QUIET_THREADS) $(BIN)/python -m pytest
+	$(QUIET_THREADS) $(BIN)/python -m pytest -n auto
 
 check: $(VENV)/dev.done ## Format, lint, types and import layers, as CI does
 	$(BIN)/ruff format --check .

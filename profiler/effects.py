@@ -61,7 +61,7 @@ def trend(run: Run) -> stats.Trend | None:
 def start_seconds(run: Run) -> list[float]:
     """Return when each timed image began, in seconds from the first."""
     images = timed(run)
-    return [max(0, sample.start_boot_ns - images[0].start_boot_ns) / NS_PER_S for sample in images]
+    return [(sample.start_boot_ns - images[0].start_boot_ns) / NS_PER_S for sample in images]
 
 
 def slowest_stage(run: Run) -> tuple[str, float] | None:

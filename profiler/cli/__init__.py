@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from profiler.cli.failing import INTERNAL, USAGE, Failure, bug, failure_of, tell
 from profiler.cli.stopping import INTERRUPTED, QuitNow, Signals
@@ -27,6 +27,23 @@ def main(arguments: Sequence[str] | None = None, *, open_device: Callable[[str, 
         return _main(arguments, open_device)
     except KeyboardInterrupt:  # so early or so late that nothing is under way
         return _finish(_stopped(()), as_json=False)
+    finally:
+        _let_go_of_stderr()
+
+
+def _let_go_of_stderr() -> None:
+    """Flush stderr, or give it up where nobody reads it: the interpreter's own end would make that its exit code."""
+    try:
+        sys.stderr.flush()
+    except OSError:
+        _nowhere(sys.stderr)
+
+
+def _nowhere(stream: TextIO) -> None:
+    """Lead a stream that cannot be written to nothing; what is still buffered must not come up again."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def _main(arguments: Sequence[str] | None, open_device: Callable[[str, Clock], Device] | None) -> int:
@@ -86,13 +103,8 @@ def _open_output() -> None:
 
 
 def _lost_output(error: BaseException, code: int) -> int:
-    """Give up stdout, which cannot be written: quietly where its reader went away, with a word where a disk is full.
-
-    What is still buffered must not come up again when the interpreter ends.
-    """
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, sys.stdout.fileno())
-    os.close(nowhere)
+    """Give up stdout, which cannot be written: quietly where its reader went away, with a word where a disk is full."""
+    _nowhere(sys.stdout)
     if isinstance(error, BrokenPipeError):
         return code
     print(f"profile: the disk that output or temporary files go to is full: {error}", file=sys.stderr)

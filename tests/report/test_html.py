@@ -142,7 +142,7 @@ def test_a_failed_run_says_what_where_and_why_and_shows_no_zero(pages: dict[str,
     found = Page(pages["failed"])
     assert found.one("h1").words == "Tier none: the run failed."
     assert found.one("p", class_="failure").words == "Ended early. failed in denoise (denoiser): out_of_memory: no"
-    assert [e.words for e in found.all("p", class_="value")][:2] == ["not measured", "not measured"]
+    assert [e.words for e in found.all("p", class_="value")][:2] == ["not measured", "unknown"]
     assert found.all("img") == []
     assert "No image: the run ended before one was finished." in pages["failed"]
 
