@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
+from msgspec.structs import replace
 
 from profiler.clock import Clock
 from profiler.quantities import KIB
@@ -27,6 +28,7 @@ class MemoryGauge:
 
     def __init__(self, clock: Clock) -> None:
         self._now = clock.boot_ns
+        self._largest = 0
         # statm is kept open: a sample must cost microseconds, a status page costs ten times more.
         self._statm = os.open("/proc/self/statm", os.O_RDONLY) if os.path.exists("/proc/self/statm") else None
 
@@ -38,7 +40,17 @@ class MemoryGauge:
         return MemorySample(device_boot_ns=self._now(), resident_bytes=pages * _PAGE_BYTES)
 
     def read(self) -> MemoryReading:
-        """Read the lifetime peak and the parts of what is resident now."""
+        """Read the lifetime peak and the parts of what is resident now.
+
+        A peak is never below one read before: the kernel counts lazily, so its mark may lag behind what was resident.
+        """
+        reading = self._reading()
+        if reading.peak_bytes is None:
+            return reading
+        self._largest = max(self._largest, reading.peak_bytes)
+        return replace(reading, peak_bytes=self._largest)
+
+    def _reading(self) -> MemoryReading:
         try:
             return reading_from_status(_STATUS.read_text())
         except OSError:
