@@ -12,7 +12,7 @@ from huggingface_hub import constants, snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled
 
 from profiler.bundle_files import sha256_of
-from profiler.errors import InputError, MissingSource
+from profiler.errors import InputError, MissingSource, first_line
 from profiler.records.bundle import Source
 from profiler.records.spec import ModelSpec
 
@@ -92,9 +92,8 @@ def _patterns(subfolders: Subfolders) -> list[str]:
 def _not_here(repo: str, revision: str | None, error: Exception) -> MissingSource:
     wanted = f"{repo} at revision {revision or 'main'}"
     command = f"hf download {repo}" + (f" --revision {revision}" if revision else "")
-    reason = next(iter(str(error).splitlines()), type(error).__name__)
     return MissingSource(
-        f"{wanted} is not in the cache {constants.HF_HUB_CACHE} and cannot be fetched: {reason}",
+        f"{wanted} is not in the cache {constants.HF_HUB_CACHE} and cannot be fetched: {first_line(error)}",
         hint=f"On a machine with a network run: {command}  and set HF_HOME (now {constants.HF_HOME}) to its cache.",
     )
 

@@ -20,6 +20,11 @@ import difflib
 from collections.abc import Iterable
 
 
+def first_line(error: BaseException) -> str:
+    """Return the first line of what a foreign error says, or its kind where it says nothing."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
 class ProfilerError(Exception):
     """Say what happened, where, and what to do next."""
 

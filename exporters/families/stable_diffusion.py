@@ -19,7 +19,7 @@ from exporters.parts import Graph, Model, Part, Reference, ReferenceInputs, read
 from exporters.quiet import quiet
 from exporters.schedules import DrawnNoise
 from exporters.sources import Subfolders
-from profiler.errors import InputError
+from profiler.errors import InputError, first_line
 from profiler.records.recipe import Recipe
 from profiler.records.record import Task
 
@@ -133,7 +133,7 @@ def _load_pipeline(folder: Path, name: str) -> Any:
                 **dict.fromkeys(_LEFT_OUT),
             )
     except _LOAD_ERRORS as error:
-        raise InputError(f"cannot load the {name} in {folder}: {str(error).splitlines()[0]}") from error
+        raise InputError(f"cannot load the {name} in {folder}: {first_line(error)}") from error
     pipeline.set_progress_bar_config(disable=True)
     for module in (pipeline.text_encoder, pipeline.unet, pipeline.vae):
         module.eval().requires_grad_(False)

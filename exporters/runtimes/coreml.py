@@ -17,7 +17,7 @@ from exporters.progress import Stages
 from exporters.quiet import quiet
 from exporters.runtimes import Runtime
 from exporters.runtimes.layout import function_path
-from profiler.errors import InputError, InternalError, MissingExtra, ModelError
+from profiler.errors import InputError, InternalError, MissingExtra, ModelError, first_line
 from profiler.records.bundle import Component, Function
 from profiler.records.plan import Port
 from profiler.records.recipe import EncoderScheme, Precision, Recipe
@@ -140,7 +140,7 @@ def _convert(name: str, graph: Graph, precision: Precision, destination: Path) -
                 skip_model_load=True,
             )
     except Exception as error:  # both raise whatever the model's own code and their own passes raise
-        raise ModelError(f"cannot convert {name} to Core ML: {_first_line(error)}") from error
+        raise ModelError(f"cannot convert {name} to Core ML: {first_line(error)}") from error
 
 
 def _precision(precision: Precision) -> Any:
@@ -188,10 +188,6 @@ def _port(feature: Any) -> Port:
     if feature.type.WhichOneof("Type") != "multiArrayType" or array.dataType not in _DTYPES:
         raise InternalError(f"graph boundary {feature.name} is no float32 or int32 array")
     return Port(name=feature.name, dtype=_DTYPES[array.dataType], shape=tuple(int(size) for size in array.shape))
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
 
 
 RUNTIME = Runtime(

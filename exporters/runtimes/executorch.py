@@ -16,7 +16,7 @@ from exporters.quiet import quiet
 from exporters.runtimes import Runtime
 from exporters.runtimes.executorch_forms import ExecutorchForms
 from exporters.runtimes.layout import function_path
-from profiler.errors import InternalError, MissingExtra, ModelError
+from profiler.errors import InternalError, MissingExtra, ModelError, first_line
 from profiler.records.bundle import Component, Function
 from profiler.records.plan import Port
 from profiler.records.recipe import Precision, Recipe
@@ -74,7 +74,7 @@ def _traced(name: str, graph: Graph, precision: Precision) -> torch.export.Expor
     try:
         return trace(graph, precision)
     except Exception as error:  # torch.export raises whatever the model's own code raises under tracing
-        raise ModelError(f"torch cannot export {name} for ExecuTorch: {_first_line(error)}") from error
+        raise ModelError(f"torch cannot export {name} for ExecuTorch: {first_line(error)}") from error
 
 
 def lower(name: str, program: torch.export.ExportedProgram) -> Any:
@@ -88,7 +88,7 @@ def lower(name: str, program: torch.export.ExportedProgram) -> Any:
         try:
             edge = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()], compile_config=config)
         except Exception as error:  # a toolchain of many parts, each with errors of its own
-            raise ModelError(f"ExecuTorch cannot lower {name}: {_first_line(error)}") from error
+            raise ModelError(f"ExecuTorch cannot lower {name}: {first_line(error)}") from error
     _check_norms(name, edge.exported_program())
     return edge
 
@@ -118,10 +118,6 @@ def _check_norms(name: str, program: torch.export.ExportedProgram) -> None:
             raise InternalError(
                 f"{name} has a {node.target} in {node.args[0].meta['val'].dtype}; norms must be float32"
             )
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _inputs(graph: Graph) -> tuple[Port, ...]:

@@ -13,7 +13,7 @@ from exporters.progress import Stages
 from exporters.quiet import quiet
 from exporters.runtimes import Runtime, onnx_half, onnx_weights
 from exporters.runtimes.layout import function_path
-from profiler.errors import InternalError, ModelError
+from profiler.errors import InternalError, ModelError, first_line
 from profiler.records.bundle import Component, Function
 from profiler.records.plan import Port
 from profiler.records.recipe import Recipe
@@ -72,7 +72,7 @@ def _trace(name: str, graph: Graph, opset: int) -> onnx_ir.Model:
                 verbose=False,
             )
     except Exception as error:  # torch.export raises whatever the model's own code raises under tracing
-        raise ModelError(f"torch cannot export {name} to ONNX: {str(error).splitlines()[0]}") from error
+        raise ModelError(f"torch cannot export {name} to ONNX: {first_line(error)}") from error
     if program is None:
         raise InternalError(f"torch.onnx.export returned nothing for {name}")
     return program.model  # type: ignore[no-any-return, unused-ignore]

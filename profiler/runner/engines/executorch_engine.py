@@ -16,6 +16,7 @@ import torch
 from executorch.extension.pybindings import _C as binding  # noqa: N811 - a module
 
 from profiler.bundle_files import inside
+from profiler.errors import first_line
 from profiler.records.bundle import Component, Function
 from profiler.records.plan import Port
 from profiler.runner.engines.engine import EngineFailure, GraphCall
@@ -114,7 +115,7 @@ def _port_words(port: Port) -> str:
 
 
 def _failure(component: str, error: Exception, reason: str, said: Sequence[str] = ()) -> EngineFailure:
-    text = (str(error) or type(error).__name__).splitlines()[0]
+    text = first_line(error)
     number = _NUMBER.search(text)
     short = isinstance(error, MemoryError) or any(mark in text for mark in _OUT_OF_MEMORY)
     if short or (number and int(number[1], 16) in _NO_MEMORY):
