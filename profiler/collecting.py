@@ -6,7 +6,7 @@ import math
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 from PIL import Image as PillowImage
@@ -42,6 +42,8 @@ from profiler.records.run import (
 )
 from profiler.store import RUN_FILE, OpenSession, Store, journal_name
 from profiler.traces import trace_of
+
+S = TypeVar("S", IterationSample, CanarySample)
 
 SOURCE_IMAGE = "source.png"
 LAUNCH_FILE = "launch-{}.json"
@@ -165,14 +167,15 @@ def _keep_image(event: Artifact, folder: Path, building: Path) -> ImageFile:
     name = f"output-{event.sha256[:8]}.png"
     with PillowImage.open(source) as image:
         image.save(building / name)
-        deviation_levels = _deviation_levels(image)
-    return ImageFile(path=name, sha256=sha256_of(building / name), role="output", deviation_levels=deviation_levels)
+    return _image_file(building, name, "output")
 
 
-def _deviation_levels(image: PillowImage.Image) -> float:
-    """Return the standard deviation of all values of an image, each channel about its own mean, in levels."""
-    variances = ImageStat.Stat(image).var
-    return math.sqrt(sum(variances) / len(variances))
+def _image_file(building: Path, name: str, role: Literal["output", "source"]) -> ImageFile:
+    """Describe an image that is kept; its deviation is that of all values, each channel about its own mean."""
+    with PillowImage.open(building / name) as image:
+        variances = ImageStat.Stat(image).var
+    deviation_levels = math.sqrt(sum(variances) / len(variances))
+    return ImageFile(path=name, sha256=sha256_of(building / name), role=role, deviation_levels=deviation_levels)
 
 
 def _source_image(folder: Path, building: Path) -> list[ImageFile]:
@@ -180,9 +183,7 @@ def _source_image(folder: Path, building: Path) -> list[ImageFile]:
     if not source.is_file():
         return []
     shutil.copyfile(source, building / SOURCE_IMAGE)
-    with PillowImage.open(source) as image:
-        deviation_levels = _deviation_levels(image)
-    return [ImageFile(path=SOURCE_IMAGE, sha256=sha256_of(source), role="source", deviation_levels=deviation_levels)]
+    return [_image_file(building, SOURCE_IMAGE, "source")]
 
 
 def _distinct(images: list[ImageFile]) -> list[ImageFile]:
@@ -190,22 +191,17 @@ def _distinct(images: list[ImageFile]) -> list[ImageFile]:
 
 
 def _samples(process: Journalled) -> list[IterationSample]:
-    return [_sample(event, process.launch.process) for event in _of(process, IterationDone)]
+    return [_recorded(IterationSample, event, process) for event in _of(process, IterationDone)]
 
 
 def _canaries(process: Journalled) -> list[CanarySample]:
-    number = process.launch.process
-    return [
-        CanarySample(
-            process=number, device_boot_ns=event.device_boot_ns, when=event.when, duration_ns=event.duration_ns
-        )
-        for event in _of(process, Canary)
-    ]
+    return [_recorded(CanarySample, event, process) for event in _of(process, Canary)]
 
 
-def _sample(event: IterationDone, process: int) -> IterationSample:
-    shared = [name for name in IterationSample.__struct_fields__ if name != "process"]
-    return IterationSample(process=process, **{name: getattr(event, name) for name in shared})
+def _recorded(kind: type[S], event: IterationDone | Canary, process: Journalled) -> S:
+    """Keep of an event what the run's record has a field for, and which process told it."""
+    shared = [name for name in kind.__struct_fields__ if name != "process"]
+    return kind(process=process.launch.process, **{name: getattr(event, name) for name in shared})
 
 
 def _process_record(process: Journalled, ending: Ending | None) -> ProcessRecord:
