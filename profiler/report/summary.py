@@ -7,11 +7,13 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from statistics import median
 
+from msgspec.structs import replace
+
 from profiler import effects, stats, tiers
 from profiler.effects import timed
 from profiler.records.event import MemoryReading, StageTime
 from profiler.records.policy import Measured, Policy, TierVerdict
-from profiler.records.run import IterationSample, Run
+from profiler.records.run import IterationSample, ProcessRecord, Run
 from profiler.records.summary import (
     ArtifactSummary,
     BundleSummary,
@@ -32,7 +34,8 @@ _PLUGGED = "not measured: the device was on external power"
 
 def summarise(run: Run, folder: Path, policy: Policy) -> Summary:
     """Sum a run up; `folder` is where its images are."""
-    latency = _latency(run)
+    clocked = _trusted(run)
+    latency = _latency(clocked)
     return Summary(
         run_id=run.run_id,
         outcome=run.outcome,
@@ -53,14 +56,14 @@ def summarise(run: Run, folder: Path, policy: Policy) -> Summary:
         protocol=protocol_text(run),
         bundle=_bundle(run),
         latency_ns=latency,
-        stages_ns={} if clock_fault(run) else stage_medians(timed(run)),
-        cold=_cold(run),
+        stages_ns=stage_medians(timed(clocked)),
+        cold=_cold(clocked.processes),
         peak_memory_bytes=peak_memory_bytes(run),
         peak_memory_at_least_bytes=_largest((p.memory for p in run.processes), peak=True),
         memory_processes=sum(process.memory is not None for process in run.processes),
         idle_memory_bytes=_largest(p.idle_memory for p in run.processes),
         memory_definition=next((p.memory.definition for p in run.processes if p.memory), None),
-        observer_effect=_observer(run),
+        observer_effect=_observer(clocked),
         energy_joules=None,
         energy_reason=_PLUGGED if run.conditions.power.external_power else _NO_METER,
         thermal=_thermal(run),
@@ -71,8 +74,8 @@ def summarise(run: Run, folder: Path, policy: Policy) -> Summary:
             ArtifactSummary(path=str(folder / image.path), role=image.role, sha256=image.sha256) for image in run.images
         ),
         failed_attempts=sum(process.outcome == "failed" for process in run.processes),
-        drift=_drift(run),
-        after_gap=_after_gap(run),
+        drift=_drift(clocked),
+        after_gap=_after_gap(clocked),
         canary_ratio=effects.canary_ratio(run),
     )
 
@@ -127,10 +130,17 @@ def _by_stage(stages: Iterable[StageTime]) -> dict[str, int]:
     return sums
 
 
+def _trusted(run: Run) -> Run:
+    """Return a run without its times where its clock cannot be trusted: none of them is to become a number."""
+    if clock_fault(run) is None:
+        return run
+    untimed = tuple(replace(process, load_ns_by_component={}, first_image_ns=None) for process in run.processes)
+    return replace(run, iterations=(), processes=untimed)
+
+
 def _latency(run: Run) -> LatencySummary | None:
-    """Sum the timed images up; a clock that cannot be trusted gives no number."""
     samples = tuple(sample.duration_ns for sample in timed(run))
-    if not samples or clock_fault(run):
+    if not samples:
         return None
     summary = stats.summarise(samples)
     return LatencySummary(
@@ -141,11 +151,10 @@ def _latency(run: Run) -> LatencySummary | None:
     )
 
 
-def _cold(run: Run) -> ColdSummary:
-    processes = () if clock_fault(run) else run.processes
+def _cold(processes: Sequence[ProcessRecord]) -> ColdSummary:
     loads = tuple(sum(p.load_ns_by_component.values()) for p in processes if p.first_image_ns is not None)
     firsts = tuple(p.first_image_ns for p in processes if p.first_image_ns is not None)
-    caches = {p.page_cache for p in run.processes}
+    caches = {p.page_cache for p in processes}
     return ColdSummary(
         load_ns=float(median(loads)) if loads else None,
         first_image_ns=float(median(firsts)) if firsts else None,
@@ -168,18 +177,18 @@ def _bundle(run: Run) -> BundleSummary:
 
 
 def _observer(run: Run) -> ObserverSummary | None:
-    ratio = None if clock_fault(run) else effects.observer_effect(run)
+    ratio = effects.observer_effect(run)
     return ObserverSummary(ratio=ratio.median, ci95=ratio.ci95, n=ratio.n) if ratio else None
 
 
 def _after_gap(run: Run) -> RatioSummary | None:
-    ratio = None if clock_fault(run) else effects.after_gap(run)
+    ratio = effects.after_gap(run)
     return RatioSummary(ratio=ratio.ratio, ci95=ratio.ci95, n=(ratio.n_above, ratio.n_below)) if ratio else None
 
 
 def _drift(run: Run) -> DriftSummary | None:
     """Sum up how latency changed over the run: the curve is what `sustained` is for."""
-    trend = None if clock_fault(run) else effects.trend(run)
+    trend = effects.trend(run)
     if trend is None:
         return None
     starts_s = effects.start_seconds(run)
