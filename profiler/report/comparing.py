@@ -10,8 +10,8 @@ from profiler import stats
 from profiler.quantities import format_bytes, format_ns
 from profiler.records.summary import LatencySummary, Summary
 from profiler.report.entry import Entry
-from profiler.report.facts import failure
-from profiler.report.terminal import tier_line
+from profiler.report.facts import guidance
+from profiler.report.terminal import failure, tier_line
 from profiler.validity import same_image
 
 
@@ -146,11 +146,6 @@ def _cold(entry: Entry, median_ns: float | None) -> str:
 _YES_NO = {True: "on", False: "off", None: "unknown"}
 
 
-def _guidance(entry: Entry) -> str:
-    guidance = entry.run.settings.guidance
-    return f"{guidance.text:g}" if guidance.image is None else f"text {guidance.text:g}, image {guidance.image:g}"
-
-
 def _power(entry: Entry) -> str:
     return {True: "external", False: "battery", None: "unknown"}[entry.run.conditions.power.external_power]
 
@@ -192,7 +187,7 @@ _ALIKE: tuple[tuple[str, _Reader], ...] = (
     ("compute unit", lambda entry: entry.run.recipe.compute_unit),
     ("loading", lambda entry: entry.run.recipe.load_policy),
     ("scheduler", lambda entry: entry.run.settings.scheduler),
-    ("guidance", _guidance),
+    ("guidance", lambda entry: guidance(entry.run)),
     ("runtime", lambda entry: entry.run.engine or entry.run.recipe.runtime),
     (
         "threads",

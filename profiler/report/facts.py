@@ -87,23 +87,9 @@ def _size_tile(summary: Summary) -> Tile:
     )
 
 
-def failure(summary: Summary) -> str | None:
-    """Say where and why a run ended early, or nothing for a completed one."""
-    if summary.outcome == "completed":
-        return None
-    where = f" in {summary.stage}" if summary.stage else ""
-    where += f" ({summary.component})" if summary.component and summary.component != summary.stage else ""
-    return f"{summary.outcome}{where}: {summary.reason or 'no reason was given'}"
-
-
 def settings(run: Run) -> list[Row]:
     """Return what was asked for: everything that can change a result or its cost."""
     asked, recipe, measurement = run.settings, run.recipe, run.measurement
-    guidance = ", ".join(
-        f"{name} {value:g}"
-        for name, value in (("text", asked.guidance.text), ("image", asked.guidance.image))
-        if value is not None
-    )
     gap = f", {measurement.gap_s:g} s apart" if measurement.gap_s is not None else ""
     minutes = f", {measurement.minutes:g} min" if measurement.minutes is not None else ""
     return [
@@ -112,7 +98,7 @@ def settings(run: Run) -> list[Row]:
         *([("source image", asked.source_image)] if asked.source_image else []),
         ("seed", str(asked.seed)),
         ("steps", f"{asked.steps}, {asked.scheduler}"),
-        ("guidance", guidance),
+        ("guidance", guidance(run)),
         ("image", f"{asked.width}×{asked.height} pixels"),
         ("protocol", f"{measurement.kind}{gap}{minutes}"),
         ("images", f"{asked.cold_starts} cold starts, {asked.warmups} warm-ups, {asked.repeats} timed asked for"),
@@ -125,6 +111,13 @@ def settings(run: Run) -> list[Row]:
         ("weights", _source(run)),
         ("inputs", f"sha256 {asked.inputs_sha256}"),
     ]
+
+
+def guidance(run: Run) -> str:
+    """Say how strongly words and source image steer."""
+    scales = run.settings.guidance
+    named = (("text", scales.text), ("image", scales.image))
+    return ", ".join(f"{name} {scale:g}" for name, scale in named if scale is not None)
 
 
 def _source(run: Run) -> str:

@@ -18,7 +18,7 @@ from profiler.report.entry import Entry, labels
 from profiler.report.figures import canvas, drawings
 from profiler.report.figures.canvas import Drawing
 from profiler.report.pictures import Picture, picture
-from profiler.report.terminal import policy_line, rows, tier_line
+from profiler.report.terminal import failure, policy_line, rows, tier_line
 from profiler.report.words import foreign, one_line
 
 _MANY = 6  # from here on figures are small multiples: one width, two beside each other on a wide screen
@@ -98,7 +98,7 @@ def _section(entry: Entry, ident: str, label: str, many: bool, done: Callable[[]
         tone=_TONES.get(entry.summary.tier.tier, "poor"),
         answer=tier_line(entry.summary),
         policy=policy_line(entry.summary),
-        failure=facts.failure(entry.summary),
+        failure=failure(entry.summary),
         tiles=facts.tiles(entry.summary),
         numbers=list(rows(entry.summary)),
         pictures=[picture(image, entry.folder, 320 if many else 1024) for image in _source_first(entry)],

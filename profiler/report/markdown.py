@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from profiler.report import facts
 from profiler.report.comparing import comparison, lead
 from profiler.report.entry import Entry, labels
-from profiler.report.terminal import policy_line, rows, tier_line
+from profiler.report.terminal import failure, policy_line, rows, tier_line
 from profiler.report.words import foreign
 
 _MOST_SAMPLES = 400
@@ -47,9 +47,9 @@ def _run(entry: Entry, name: str, level: str) -> Iterator[str]:
     yield ""
     yield _escaped(policy_line(summary))
     yield ""
-    failure = facts.failure(summary)
-    if failure:
-        yield f"**Ended early:** {_escaped(failure)}"
+    ended_early = failure(summary)
+    if ended_early:
+        yield f"**Ended early:** {_escaped(ended_early)}"
         yield ""
     for doubt in summary.doubts:
         yield f"- Doubt, {_escaped(doubt.kind)}: {_escaped(doubt.detail)} {_escaped(doubt.advice)}"

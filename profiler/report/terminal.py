@@ -10,17 +10,19 @@ from rich.table import Table
 from rich.text import Text
 
 from profiler.quantities import format_bytes, format_ns
-from profiler.records.policy import Margin
+from profiler.records.policy import Margin, Metric
 from profiler.records.recipe import Recipe
 from profiler.records.summary import LatencySummary, Summary
 
 _PROVENANCE = {"stated": "stated by its source", "inferred": "inferred from it", "chosen": "chosen here"}
-_METRIC_WORDS = {"latency": "latency", "peak_memory": "peak memory", "size": "size"}
+METRIC_WORDS: dict[Metric, str] = {"latency": "latency", "peak_memory": "peak memory", "size": "size"}
 
 
 def render(summary: Summary) -> RenderableType:
     """Return the whole answer: the tier first, then the numbers it stands on."""
-    return Group(_headline(summary), *_failure(summary), _table(summary), *_doubts(summary))
+    ended_early = failure(summary)
+    told = [plain(ended_early, style="bold red")] if ended_early else []
+    return Group(_headline(summary), *told, _table(summary), *_doubts(summary))
 
 
 def where(summary: Summary) -> str:
@@ -50,11 +52,11 @@ def tier_line(summary: Summary) -> str:
     return f"Tier {tier.tier}{_not_a_phone(summary)}, limited by {' and '.join(over)}."
 
 
-def _lack(summary: Summary, metric: str) -> str:
+def _lack(summary: Summary, metric: Metric) -> str:
     """Say why a metric that the policy needs is missing."""
     kind = {"latency": "broken_clock", "peak_memory": "implausible"}.get(metric)
     kept_back = any(doubt.kind == kind for doubt in summary.doubts)
-    return f"{_METRIC_WORDS[metric]} was {'withheld' if kept_back else 'not measured'}"
+    return f"{METRIC_WORDS[metric]} was {'withheld' if kept_back else 'not measured'}"
 
 
 def _next_limits(summary: Summary) -> list[Margin]:
@@ -77,9 +79,9 @@ def _not_a_phone(summary: Summary) -> str:
 
 
 def _excess(margin: Margin) -> str:
-    value, excess = _quantity(margin, margin.value), _quantity(margin, -(margin.margin or 0))
-    limit = _quantity(margin, margin.limit)
-    return f"{_METRIC_WORDS[margin.metric]} ({value}, {excess} over the {margin.tier} limit of {limit})"
+    value, excess = quantity(margin.metric, margin.value), quantity(margin.metric, -(margin.margin or 0))
+    limit = quantity(margin.metric, margin.limit)
+    return f"{METRIC_WORDS[margin.metric]} ({value}, {excess} over the {margin.tier} limit of {limit})"
 
 
 def _closest(summary: Summary) -> str:
@@ -89,14 +91,15 @@ def _closest(summary: Summary) -> str:
         return "It has no limits"
     margin = max(margins, key=lambda m: m.share_of_limit or 0)
     return (
-        f"Closest to its limit: {_METRIC_WORDS[margin.metric]}, {_quantity(margin, margin.value)} "
-        f"of {_quantity(margin, margin.limit)} ({100 * (margin.share_of_limit or 0):.3g} %, "
-        f"{_quantity(margin, margin.margin)} left)"
+        f"Closest to its limit: {METRIC_WORDS[margin.metric]}, {quantity(margin.metric, margin.value)} "
+        f"of {quantity(margin.metric, margin.limit)} ({100 * (margin.share_of_limit or 0):.3g} %, "
+        f"{quantity(margin.metric, margin.margin)} left)"
     )
 
 
-def _quantity(margin: Margin, value: int | None) -> str:
-    return format_ns(value) if margin.metric == "latency" else format_bytes(value)
+def quantity(metric: Metric, value: float | None) -> str:
+    """Write a metric's value in its unit."""
+    return format_ns(value) if metric == "latency" else format_bytes(value)
 
 
 def plain(text: str, *, style: str = "") -> Text:
@@ -112,12 +115,13 @@ def _headline(summary: Summary) -> Text:
     return line
 
 
-def _failure(summary: Summary) -> list[Text]:
+def failure(summary: Summary) -> str | None:
+    """Say where and why a run ended early, or nothing for a completed one."""
     if summary.outcome == "completed":
-        return []
+        return None
     where = f" in {summary.stage}" if summary.stage else ""
     where += f" ({summary.component})" if summary.component and summary.component != summary.stage else ""
-    return [plain(f"{summary.outcome}{where}: {summary.reason}", style="bold red")]
+    return f"{summary.outcome}{where}: {summary.reason or 'no reason was given'}"
 
 
 def _table(summary: Summary) -> Table:
@@ -205,11 +209,17 @@ def _latency(latency: LatencySummary) -> str:
     spread = f" [p25 {format_ns(latency.p25)}, p75 {format_ns(latency.p75)}]" if latency.p25 is not None else ""
     tail = f", p90 {format_ns(latency.p90)}" if latency.p90 is not None else ""
     interval = (
-        f"; median's 95 % interval {format_ns(latency.ci95[0])} to {format_ns(latency.ci95[1])} ({latency.ci_method})"
+        f"; median's 95 % interval {format_ns(latency.ci95[0])} to {format_ns(latency.ci95[1])} ({_method(latency)})"
         if latency.ci95
         else f"; no interval ({latency.ci_method})"
     )
     return f"median {format_ns(latency.median)}{spread}{tail}, n = {latency.n}{interval}"
+
+
+def _method(latency: LatencySummary) -> str:
+    """Name the interval's method and, where no interval from so few images can cover 95 %, what it can cover."""
+    reachable = latency.ci_reachable_coverage
+    return latency.ci_method if reachable >= 0.95 else f"{latency.ci_method}, which covers {100 * reachable:.3g} %"
 
 
 def _cold_rows(summary: Summary) -> Iterator[tuple[str, str]]:

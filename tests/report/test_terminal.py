@@ -15,9 +15,9 @@ from profiler.catalog import policy
 from profiler.quantities import GIB
 from profiler.records.run import Doubt, Run
 from profiler.report.summary import summarise
-from profiler.report.terminal import counted, plain, policy_line, render, tier_line, where
+from profiler.report.terminal import counted, plain, policy_line, render, rows, tier_line, where
 from profiler.validity import doubts
-from tests.records_for_tests import make_memory
+from tests.records_for_tests import LATENCIES_NS, make_memory
 from tests.runs_for_tests import make_bundle_use, make_process, make_run, make_samples, make_settings, make_unit
 
 HOSTILE = [
@@ -190,3 +190,12 @@ def test_the_text_encoders_scheme_is_named_where_it_differs_from_the_precision()
     run = make_run()
     assert "text encoder nf4" not in shown(run)
     assert "fp32,textencodernf4" in unfolded(shown(replace(run, recipe=replace(run.recipe, text_encoder="nf4"))))
+
+
+@pytest.mark.parametrize(
+    ("n", "words"), [(3, ", which covers 75 %)"), (5, ", which covers 93.8 %)"), (6, "statistics)")]
+)
+def test_an_interval_says_what_so_few_images_can_cover(n: int, words: str) -> None:
+    run = make_run(iterations=make_samples(LATENCIES_NS[:n]))
+    cells = dict(rows(summarise(run, Path(), policy("moi-bench"))))
+    assert cells["latency, burst"].endswith(words)

@@ -97,6 +97,41 @@ def axes(
     return frame
 
 
+def at_right(frame: Axes, text: str, height: float, *, gap: float, **style: Any) -> None:
+    """Write a value beside the axes, at its own height in data, `gap` pixels from them."""
+    frame.annotate(
+        text,
+        xy=(1, height),
+        xycoords=("axes fraction", "data"),
+        xytext=(gap, 0),
+        textcoords="offset points",
+        va="center",
+        color=light("ink"),
+        fontsize=SMALL_PX + 0.5,
+        fontweight="bold",
+        annotation_clip=False,
+        **style,
+    )
+
+
+def legend(figure: Figure, handles: Sequence[Any], names: Sequence[str], columns: int, **style: Any) -> None:
+    """Name what marks and colours mean, at the top left of a figure."""
+    figure.legend(
+        handles,
+        names,
+        loc="upper left",
+        bbox_to_anchor=(0, 1),
+        borderaxespad=0,
+        ncols=columns,
+        frameon=False,
+        fontsize=SMALL_PX,
+        labelcolor=light("ink"),
+        columnspacing=1.6,
+        borderpad=0,
+        **style,
+    )
+
+
 def title(frame: Axes, text: str) -> None:
     """Name an axis' quantity and unit above its top left corner, where it reads without turning the head."""
     frame.annotate(

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from profiler.quantities import format_ns
 from profiler.records.summary import LatencySummary, Summary
-from profiler.report.figures.canvas import NARROW, SMALL_PX, Drawing, axes, paper, short, time_unit, x_title
+from profiler.report.figures.canvas import NARROW, SMALL_PX, Drawing, at_right, axes, paper, short, time_unit, x_title
 from profiler.report.palette import light
 
 _MOST_TICKS = 200
@@ -90,18 +90,7 @@ def _row(frame: Axes, place: int, row: LatencySummary, length: int) -> None:
         markeredgecolor=light("card"),
         zorder=4,
     )
-    frame.annotate(
-        format_ns(row.median),
-        xy=(1, place + 0.12),
-        xycoords=("axes fraction", "data"),
-        xytext=(8, 0),
-        textcoords="offset points",
-        va="center",
-        color=light("ink"),
-        fontsize=SMALL_PX + 0.5,
-        fontweight="bold",
-        annotation_clip=False,
-    )
+    at_right(frame, format_ns(row.median), place + 0.12, gap=8)
 
 
 def _label(frame: Axes, place: int, label: str, wide: bool) -> None:

@@ -14,7 +14,18 @@ from matplotlib.ticker import MaxNLocator
 from profiler.quantities import format_ns
 from profiler.records.run import IterationSample, Run
 from profiler.records.summary import LatencySummary, Summary
-from profiler.report.figures.canvas import NARROW, SMALL_PX, Drawing, axes, paper, time_unit, title, x_title
+from profiler.report.figures.canvas import (
+    NARROW,
+    SMALL_PX,
+    Drawing,
+    at_right,
+    axes,
+    legend,
+    paper,
+    time_unit,
+    title,
+    x_title,
+)
 from profiler.report.palette import light
 
 _MOST_DOTS = 1500
@@ -165,19 +176,7 @@ def _median(frame: Axes, samples: Sequence[IterationSample], timed: LatencySumma
     median = timed.median / length
     frame.plot([start, end], [median, median], color=colour, linewidth=1.8, zorder=2)
     frame.plot([end, len(samples) + 0.5], [median, median], color=colour, linewidth=1, linestyle=(0, (1, 2)), zorder=2)
-    frame.annotate(
-        f"median\n{format_ns(timed.median)}",
-        xy=(1, median),
-        xycoords=("axes fraction", "data"),
-        xytext=(6, 0),
-        textcoords="offset points",
-        va="center",
-        color=light("ink"),
-        fontsize=SMALL_PX + 0.5,
-        fontweight="bold",
-        linespacing=1.25,
-        annotation_clip=False,
-    )
+    at_right(frame, f"median\n{format_ns(timed.median)}", median, gap=6, linespacing=1.25)
 
 
 def _limits(frame: Axes, samples: Sequence[IterationSample], ceiling: float, length: int) -> None:
@@ -202,17 +201,5 @@ def _limits(frame: Axes, samples: Sequence[IterationSample], ceiling: float, len
 
 def _legend(figure: Figure, kinds: Sequence[str], wide: bool) -> None:
     handles = [Line2D([], [], linestyle="none", **_mark(_KINDS[kind], 6.5)) for kind in kinds]
-    figure.legend(
-        handles,
-        [_KINDS[kind].words for kind in kinds],
-        loc="upper left",
-        bbox_to_anchor=(0, 1),
-        borderaxespad=0,
-        ncols=len(kinds) if wide else 2,
-        frameon=False,
-        fontsize=SMALL_PX,
-        labelcolor=light("ink"),
-        handletextpad=0.3,
-        columnspacing=1.6,
-        borderpad=0,
-    )
+    names = [_KINDS[kind].words for kind in kinds]
+    legend(figure, handles, names, len(kinds) if wide else 2, handletextpad=0.3)

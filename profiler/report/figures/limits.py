@@ -7,20 +7,19 @@ from collections.abc import Iterator, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from profiler.quantities import format_bytes, format_ns
 from profiler.records.policy import Margin, Metric
 from profiler.records.summary import Summary
 from profiler.report.figures.canvas import NARROW, SMALL_PX, Drawing, axes, paper
 from profiler.report.palette import light
+from profiler.report.terminal import METRIC_WORDS, quantity
 
-_WORDS: dict[Metric, str] = {"latency": "latency", "peak_memory": "peak memory", "size": "size"}
 _ROW = 54
 _SIGN_PX = 5.6  # of a label, about
 
 
 def limits(summary: Summary) -> Drawing | None:
     """Return the limits figure, or nothing where the policy limits nothing."""
-    rows = {metric: [m for m in summary.tier.margins if m.metric == metric] for metric in _WORDS}
+    rows = {metric: [m for m in summary.tier.margins if m.metric == metric] for metric in METRIC_WORDS}
     rows = {metric: margins for metric, margins in rows.items() if margins}
     if not rows:
         return None
@@ -38,12 +37,7 @@ def limits(summary: Summary) -> Drawing | None:
 def _said(metric: Metric, margins: Sequence[Margin], lack: str) -> str:
     value = lack if margins[0].value is None else quantity(metric, margins[0].value)
     bounds = ", ".join(f"{m.tier} {quantity(metric, m.limit)}" for m in margins)
-    return f"{_WORDS[metric]} {value}, limits {bounds}"
-
-
-def quantity(metric: Metric, value: float) -> str:
-    """Write a metric's value in its unit."""
-    return format_ns(value) if metric == "latency" else format_bytes(value)
+    return f"{METRIC_WORDS[metric]} {value}, limits {bounds}"
 
 
 def _draw(rows: dict[Metric, list[Margin]], lack: str, width: int) -> Figure:
@@ -57,7 +51,7 @@ def _draw(rows: dict[Metric, list[Margin]], lack: str, width: int) -> Figure:
         _row(frame, metric, margins, width - left - right)
         value = margins[0].value
         words = lack if value is None else quantity(metric, value)
-        _name(figure, _WORDS[metric], words, top, wide)
+        _name(figure, METRIC_WORDS[metric], words, top, wide)
     return figure
 
 

@@ -19,6 +19,7 @@ from profiler.report.figures.canvas import (
     SMALL_PX,
     Drawing,
     axes,
+    legend,
     paper,
     short,
     size_unit,
@@ -160,22 +161,8 @@ def _draw(run: Run, summary: Summary, panels: Sequence[_Panel], width: int) -> F
         frame = axes(figure, left=left, right=right, top=top, bottom=top + _HEIGHT)
         _panel(frame, run, summary, panel, ceiling, (width - left - right))
     handles = [Patch(facecolor=colour, alpha=0.35, edgecolor=colour, linewidth=1.2) for colour in names.values()]
-    figure.legend(
-        handles,
-        [short(name) for name in names],
-        loc="upper left",
-        bbox_to_anchor=(0, 1),
-        borderaxespad=0,
-        frameon=False,
-        ncols=columns,
-        fontsize=SMALL_PX,
-        labelcolor=light("ink"),
-        handlelength=1.1,
-        handleheight=0.9,
-        handletextpad=0.5,
-        columnspacing=1.6,
-        borderpad=0,
-    )
+    words = [short(name) for name in names]
+    legend(figure, handles, words, columns, handlelength=1.1, handleheight=0.9, handletextpad=0.5)
     return figure
 
 
