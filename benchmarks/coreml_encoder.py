@@ -12,10 +12,8 @@ import time
 from pathlib import Path
 
 import torch
-from transformers import CLIPTextConfig, CLIPTextModel
 
-from exporters.families.stable_diffusion_graphs import TextEncoder
-from exporters.parts import Graph, Part
+from benchmarks.encoder_schemes import encoder_part
 from exporters.progress import Stages
 from exporters.quantize.schemes import Applied, Scheme, apply
 from exporters.runtimes.coreml import export_part
@@ -25,24 +23,6 @@ from profiler.records.recipe import EncoderScheme, recipe_of
 
 SCHEMES: tuple[EncoderScheme, ...] = ("fp16", "int8", "nf4")
 ALLOWED = 0.03
-LENGTH = 77
-
-
-def encoder() -> Part:
-    """Build an encoder as wide as SD 1.5's."""
-    torch.manual_seed(0)
-    config = CLIPTextConfig(
-        vocab_size=49_408,
-        hidden_size=768,
-        intermediate_size=3072,
-        num_hidden_layers=12,
-        num_attention_heads=12,
-        max_position_embeddings=LENGTH,
-    )
-    ids = torch.arange(LENGTH, dtype=torch.int32)[None]
-    module = TextEncoder(CLIPTextModel(config).eval())
-    graph = Graph(module=module, inputs={"input_ids": ids}, outputs=("text_states",))
-    return Part(name="text_encoder", graphs={"encode": graph})
 
 
 def ideal_bytes(applied: Applied) -> int:
@@ -54,7 +34,7 @@ def ideal_bytes(applied: Applied) -> int:
 
 def measure(scheme: EncoderScheme) -> bool:
     """Export with one scheme, print a row, and tell whether the file is as small as it must be."""
-    part = encoder()
+    part = encoder_part()
     applied = apply(part.modules, Scheme(name=scheme, rest="fp16", absmax_dtype=torch.float16))
     (graph,) = part.graphs.values()
     recipe = recipe_of(512, 512, runtime="coreml", text_encoder=scheme)
