@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from msgspec.structs import replace
+
 from profiler.quantities import NS_PER_MS
 from profiler.records.event import (
     AnyEvent,
@@ -127,25 +129,32 @@ def _image_told(phase: Phase, duration_ns: int) -> list[Told]:
     return [*begun, (IterationDone, iteration), *artifact, canary, (Trace, _samples())]
 
 
-def _samples() -> dict[str, Any]:
-    environment = EnvironmentSample(
-        device_boot_ns=BOOT_NS,
-        temperature_millicelsius=36_500,
-        battery_percent=None,
-        external_power=None,
-        cpu_frequency_khz=2_400_000,
-        cpu_load_percent=55.5,
-        own_cpu_percent=50.0,
-        other_cpu_percent=5.5,
-        cpu_frequency_limit_khz=2_800_000,
-        throttle_count=0,
+def make_environment(**fields: Any) -> EnvironmentSample:
+    """Return a reading of a device that works a little and has no battery."""
+    return replace(
+        EnvironmentSample(
+            device_boot_ns=BOOT_NS,
+            temperature_millicelsius=36_500,
+            battery_percent=None,
+            external_power=None,
+            cpu_frequency_khz=2_400_000,
+            cpu_load_percent=55.5,
+            own_cpu_percent=50.0,
+            other_cpu_percent=5.5,
+            cpu_frequency_limit_khz=2_800_000,
+            throttle_count=0,
+        ),
+        **fields,
     )
+
+
+def _samples() -> dict[str, Any]:
     return {
         "memory": tuple(
             MemorySample(device_boot_ns=BOOT_NS + step * 10 * NS_PER_MS, resident_bytes=150_000_000 + step * 4096)
             for step in range(3)
         ),
-        "environment": (environment,),
+        "environment": (make_environment(),),
         "missing": {"battery_percent": "no battery", "external_power": "no battery"},
     }
 

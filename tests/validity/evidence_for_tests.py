@@ -13,6 +13,7 @@ from profiler.records.event import EnvironmentSample, MemorySample
 from profiler.records.run import CanarySample, Doubt, IterationSample, Run
 from profiler.records.trace import ProcessTrace
 from profiler.validity import doubts
+from tests.messages_for_tests import make_environment
 from tests.records_for_tests import BOOT_NS
 from tests.runs_for_tests import make_run, make_sample, make_samples, make_settings, make_unit
 
@@ -55,19 +56,9 @@ def observers(durations: Sequence[tuple[int, int]], *, start_boot_ns: int) -> tu
 
 def environment(**fields: Any) -> EnvironmentSample:
     """Return a reading of an idle, cool device in the middle of the first image."""
-    sample = EnvironmentSample(
-        device_boot_ns=BOOT_NS + IMAGE_NS // 2,
-        temperature_millicelsius=36_000,
-        battery_percent=None,
-        external_power=None,
-        cpu_frequency_khz=2_400_000,
-        cpu_load_percent=50.0,
-        own_cpu_percent=395.0,
-        other_cpu_percent=5.0,
-        cpu_frequency_limit_khz=2_400_000,
-        throttle_count=0,
-    )
-    return replace(sample, **fields)
+    quiet = {"cpu_load_percent": 50.0, "own_cpu_percent": 395.0, "other_cpu_percent": 5.0}
+    cool = {"device_boot_ns": BOOT_NS + IMAGE_NS // 2, "cpu_frequency_limit_khz": 2_400_000}
+    return make_environment(**(quiet | cool | fields))
 
 
 def trace(*readings: EnvironmentSample, **fields: Any) -> ProcessTrace:
