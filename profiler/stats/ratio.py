@@ -57,7 +57,9 @@ def _interval(upper: Samples, lower: Samples) -> Interval:
         method="percentile",
         rng=np.random.default_rng(SEED),
     ).confidence_interval
-    return float(found.low), float(found.high)
+    # No resampled ratio lies outside of the extreme ones; the percentile's interpolation may, by its last digit.
+    low, high = np.clip((found.low, found.high), upper.min() / lower.max(), upper.max() / lower.min())
+    return float(low), float(high)
 
 
 def _ratio_along(upper: Samples, lower: Samples, axis: int) -> Samples:

@@ -60,3 +60,9 @@ def test_the_unit_cancels_and_the_interval_holds_what_samples_can_give(
     assert scaled == ratio
     assert ratio.ci95 is not None
     assert min(above) / max(below) <= ratio.ci95[0] <= ratio.ci95[1] <= max(above) / min(below)
+
+
+def test_rounding_does_not_carry_the_interval_beyond_the_extreme_ratio() -> None:
+    interval = ratio_of_medians([1.0, 1.0, 40538.013671875], [2.0, 2.0, 1.5]).ci95
+    assert interval is not None
+    assert interval[1] <= 40538.013671875 / 1.5
