@@ -37,7 +37,7 @@ def encoder_part() -> Any:
     from transformers import CLIPTextConfig, CLIPTextModel
 
     from exporters.families.stable_diffusion_graphs import TextEncoder
-    from exporters.parts import TEXT_ENCODER, Graph, Part
+    from exporters.parts import Graph, Part
 
     torch.manual_seed(0)
     config = CLIPTextConfig(
@@ -46,7 +46,8 @@ def encoder_part() -> Any:
     )  # fmt: skip
     module = TextEncoder(CLIPTextModel(config)).eval().requires_grad_(False)
     ids = (torch.arange(LENGTH, dtype=torch.int32)[None] * 613) % VOCABULARY
-    return Part(name=TEXT_ENCODER, graphs={"encode": Graph(module=module, inputs={"input_ids": ids}, outputs=("s",))})
+    graph = Graph(module=module, inputs={"input_ids": ids}, outputs=("s",))
+    return Part(name="text_encoder", graphs={"encode": graph}, encodes_text=True)
 
 
 def export_scheme(scheme: EncoderScheme, folder: Path) -> dict[str, Any]:

@@ -23,6 +23,7 @@ from rich.table import Table
 
 from exporters.families import stable_diffusion
 from exporters.families.stable_diffusion_graphs import Denoiser
+from exporters.networks import Networks
 from exporters.parts import Graph
 from exporters.verify import difference
 from profiler.records.recipe import Recipe
@@ -81,7 +82,10 @@ def lower_once(network: str, *, attention: bool) -> Lowered:
 
 
 def _nano(part: str, function: str) -> Graph:
-    return stable_diffusion.load(NANO, Recipe(height=64, width=64)).parts[part].graphs[function]
+    recipe = Recipe(height=64, width=64)
+    found = stable_diffusion.load(Networks(NANO), recipe).parts[part]
+    found.fill(recipe)
+    return found.graphs[function]
 
 
 def _unet() -> Graph:

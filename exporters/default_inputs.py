@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import PIL.Image
-import torch
 from safetensors.numpy import save
 
-from exporters.guidance import BLANK_LATENTS, ZERO_LATENTS
+from exporters.conditioning import NEGATIVE_IDS, NEGATIVE_MASK, PROMPT_IDS, PROMPT_MASK, SOURCE_IMAGE
 from exporters.parts import Floats, Model, image_tensor
-from exporters.prompts import encode_prompt
 from profiler.errors import MissingSource
-from profiler.records.bundle import DefaultInputs
+from profiler.prompts import Encoded, encode
+from profiler.records.bundle import DefaultInputs, PromptForm
 from profiler.records.plan import Plan, Port
 from profiler.records.record import Task
 from profiler.records.spec import TaskDefaults
 
 Pixels = npt.NDArray[np.uint8]
+# A prompt, and whether it is the negative one, to its ids and mask.
+Words = Callable[[str, bool], Encoded]
 
 
 def write_default_inputs(
-    plan: Plan, settings: TaskDefaults, source: Pixels | None, tokenizer: Path, folder: Path
+    plan: Plan, settings: TaskDefaults, source: Pixels | None, words: Words, folder: Path
 ) -> DefaultInputs:
     """Write the tensors that a plan's ports ask for, and the picture they hold where there is one."""
     relative = f"inputs/{plan.task}"
     (folder / "inputs").mkdir(exist_ok=True)
     # save_file would make the file readable for its owner only.
-    (folder / f"{relative}.safetensors").write_bytes(save(job_inputs(plan, settings, source, tokenizer)))
+    (folder / f"{relative}.safetensors").write_bytes(save(job_inputs(plan, settings, source, words)))
     if source is not None:
         PIL.Image.fromarray(source).save(folder / f"{relative}_source.png")
     return DefaultInputs(
@@ -42,31 +44,40 @@ def write_default_inputs(
 
 
 def job_inputs(
-    plan: Plan, settings: TaskDefaults, source: Pixels | None, tokenizer: Path
+    plan: Plan, settings: TaskDefaults, source: Pixels | None, words: Words
 ) -> dict[str, npt.NDArray[np.generic]]:
     """Make a plan's inputs; the start noise comes before the step noise, so more steps keep what fewer had."""
     generator = np.random.Generator(np.random.PCG64(settings.seed))
     tensors: dict[str, npt.NDArray[np.generic]] = {}
     for port in plan.inputs:
-        if port.name == "prompt_ids":
-            tensors[port.name] = encode_prompt(tokenizer, settings.prompt)
-        elif port.name == "negative_ids":
-            tensors[port.name] = encode_prompt(tokenizer, settings.negative_prompt)
-        elif port.name == "source_image" and source is not None:
+        if port.name in (PROMPT_IDS, PROMPT_MASK):
+            tensors[port.name] = _of(words(settings.prompt, False), port.name == PROMPT_MASK)
+        elif port.name in (NEGATIVE_IDS, NEGATIVE_MASK):
+            tensors[port.name] = _of(words(settings.negative_prompt, True), port.name == NEGATIVE_MASK)
+        elif port.name == SOURCE_IMAGE and source is not None:
             tensors[port.name] = image_tensor(source)
         else:
             tensors[port.name] = _normal(generator, port)
     return tensors
 
 
-def write_source_constants(model: Model, path: Path) -> None:
-    """Write the latents of the blank source, through the image encoder, and the zeros of unguided branches."""
-    if model.blank_source is None:
-        return
-    module = model.parts["image_encoder"].graphs["encode"].module
-    with torch.no_grad():
-        blank = module(torch.from_numpy(image_tensor(model.blank_source))).numpy()
-    path.write_bytes(save({BLANK_LATENTS: blank, ZERO_LATENTS: np.zeros_like(blank)}))
+def _of(encoded: Encoded, wants_mask: bool) -> npt.NDArray[np.int32]:
+    return encoded.mask if wants_mask else encoded.ids
+
+
+def words_of(tokenizer: Path, form: PromptForm) -> Words:
+    """Return what encodes a task's prompts."""
+
+    def words(prompt: str, negative: bool) -> Encoded:
+        return encode(tokenizer, form, prompt, negative=negative)
+
+    return words
+
+
+def write_constants(model: Model, path: Path) -> None:
+    """Write the tensors that plans share, where the model has any."""
+    if model.constants:
+        path.write_bytes(save({name: make() for name, make in sorted(model.constants.items())}))
 
 
 def source_picture(task: Task, settings: TaskDefaults, registry: Path, model: Model) -> Pixels | None:

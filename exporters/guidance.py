@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from exporters.conditioning import Branch
 from profiler.errors import InputError
 from profiler.records.plan import Guidance
+from profiler.records.spec import TaskDefaults
 
-# Values of a plan: the image latents that stand for "no source image" in generation, and in guidance.
+# Values of a plan: text states, and the image latents that stand for "no source image" in generation and in guidance.
+TEXT_STATES, NEGATIVE_STATES = "text_states", "negative_states"
 BLANK_LATENTS, ZERO_LATENTS = "blank_latents", "zero_latents"
 
 
-class Branch(NamedTuple):
-    """One denoiser call of a round and its share in the prediction; `source` names the image latents it sees."""
-
-    name: str
-    text: str
-    source: str | None
-    weight: float
+def guidance_of(settings: TaskDefaults) -> Guidance:
+    """Return a task's guidance scales."""
+    return Guidance(text=settings.text_guidance, image=settings.image_guidance)
 
 
 def text_branches(guidance: Guidance) -> tuple[Branch, ...]:
@@ -25,10 +22,10 @@ def text_branches(guidance: Guidance) -> tuple[Branch, ...]:
     if guidance.image is not None:
         raise InputError("image guidance was given, but this model sees no source image", hint="Leave it out.")
     if guidance.text <= 1:
-        return (Branch("text", "text_states", None, 1.0),)
+        return (Branch("text", 1.0, {"text_states": TEXT_STATES}),)
     return (
-        Branch("text", "text_states", None, guidance.text),
-        Branch("negative", "negative_states", None, 1 - guidance.text),
+        Branch("text", guidance.text, {"text_states": TEXT_STATES}),
+        Branch("negative", 1 - guidance.text, {"text_states": NEGATIVE_STATES}),
     )
 
 
@@ -42,10 +39,14 @@ def source_branches(guidance: Guidance, source: str) -> tuple[Branch, ...]:
     if image < 1:
         raise InputError(f"image guidance {image} is below 1, which this model's pipeline does not know")
     if text <= 1:
-        return (Branch("text", "text_states", source, 1.0),)
+        return (_seeing("text", 1.0, TEXT_STATES, source),)
     branches = (
-        Branch("text", "text_states", source, text),
-        Branch("image", "negative_states", source, image - text),
-        Branch("blank", "negative_states", ZERO_LATENTS, 1 - image),
+        _seeing("text", text, TEXT_STATES, source),
+        _seeing("image", image - text, NEGATIVE_STATES, source),
+        _seeing("blank", 1 - image, NEGATIVE_STATES, ZERO_LATENTS),
     )
     return branches[:2] if image == 1 else branches
+
+
+def _seeing(name: str, weight: float, text: str, source: str) -> Branch:
+    return Branch(name, weight, {"source_latents": source, "text_states": text})

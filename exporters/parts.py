@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch import nn
 
+from exporters.conditioning import Conditioning
 from exporters.quantize.held import count_weights
+from exporters.schedules import Schedulers
 from profiler.errors import InputError
+from profiler.records.bundle import PromptForm
 from profiler.records.recipe import EncoderScheme, Precision, Recipe
 from profiler.records.record import Task
 from profiler.records.spec import TaskDefaults
-
-# The part that a recipe's text-encoder scheme is for, whatever the family.
-TEXT_ENCODER = "text_encoder"
 
 Floats = npt.NDArray[np.float32]
 
@@ -40,12 +40,44 @@ class Graph:
         return results if isinstance(results, tuple) else (results,)
 
 
+class Filler(Protocol):
+    """Reads weights of modules in place."""
+
+    @property
+    def random(self) -> bool:
+        """Tell whether they are drawn from a seed."""
+
+    def fill(self, *modules: nn.Module) -> None:
+        """Read them as float32."""
+
+    def defer(self, *modules: nn.Module) -> None:
+        """Read the small ones; layers read theirs each time they run."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """One component to export."""
+    """One component to export.
+
+    `encodes_text` says that a recipe's text-encoder scheme is for it. Where there is a `filler`, its weights may be
+    absent, or still where they are stored, until `fill` was called.
+    """
 
     name: str
     graphs: Mapping[str, Graph]
+    encodes_text: bool = False
+    filler: Filler | None = None
+
+    def fill(self, recipe: Recipe) -> None:
+        """Read the weights; of those that are to be coded, only what codes them will."""
+        if self.filler is None:
+            return
+        coded = self.encodes_text and recipe.text_encoder != "fp32"
+        (self.filler.defer if coded else self.filler.fill)(*self.modules)
+
+    @property
+    def random(self) -> bool:
+        """Tell whether the weights are drawn from a seed."""
+        return self.filler is not None and self.filler.random
 
     @property
     def parameters(self) -> int:
@@ -58,11 +90,11 @@ class Part:
         return [graph.module for graph in self.graphs.values()]
 
     def precision(self, recipe: Recipe) -> Precision | EncoderScheme:
-        """Return how precise a recipe wants this part: the text encoder has a scheme of its own, and arithmetic
+        """Return how precise a recipe wants this part: text encoders have a scheme of their own, and arithmetic
         without weights stays exact."""
-        if self.name == TEXT_ENCODER:
-            return recipe.text_encoder
-        return recipe.precision if self.parameters else "fp32"
+        if not self.parameters:
+            return "fp32"
+        return recipe.text_encoder if self.encodes_text else recipe.precision
 
 
 class Reference(NamedTuple):
@@ -79,6 +111,7 @@ class Reference(NamedTuple):
 class ReferenceInputs:
     """What the source's own loop is run on; `source_image` is uint8 [H, W, 3], or None for generation."""
 
+    task: Task
     settings: TaskDefaults
     noise: Floats
     source_image: npt.NDArray[np.uint8] | None
@@ -86,23 +119,28 @@ class ReferenceInputs:
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """A loaded model, taken apart.
+    """A model taken apart.
 
-    `image` and `latents` are (channels, height, width). `takes_source` says that the denoiser sees a source image
-    besides its latents; `blank_source`, uint8 [H, W, 3], stands for it when there is none.
+    `image` and `latents` are (channels, height, width). `schedulers` gives the loop's scheduler for a step count, which
+    plans name `scheduler`; `condition` says what happens before the loop and which denoiser calls a round makes, at
+    most `most_branches`. `prompts` is how a task wraps its prompt before it is cut or padded to `prompt_length` tokens.
+    `constants` makes the larger tensors that plans may bind, shared by all of them.
     """
 
     title: str
     parts: Mapping[str, Part]
-    scheduler: Any
+    scheduler: str
+    schedulers: Schedulers
     tokenizer: Any
     prompt_length: int
+    prompts: Mapping[Task, PromptForm]
     image: tuple[int, int, int]
     latents: tuple[int, int, int]
-    takes_source: bool
-    blank_source: npt.NDArray[np.uint8] | None
     tasks: tuple[Task, ...]
+    most_branches: int
+    condition: Callable[[Task, TaskDefaults], Conditioning]
     run_reference: Callable[[ReferenceInputs], Reference]
+    constants: Mapping[str, Callable[[], Floats]] = field(default_factory=dict)
 
 
 def image_tensor(pixels: npt.NDArray[np.uint8]) -> Floats:

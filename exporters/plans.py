@@ -6,35 +6,19 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from exporters.guidance import BLANK_LATENTS, ZERO_LATENTS, Branch, source_branches, text_branches
+from exporters.conditioning import SOURCE_IMAGE, Branch, Conditioning
+from exporters.guidance import guidance_of
 from exporters.guide_step import next_name, state_names
 from exporters.parts import Model
 from exporters.schedules import Schedule, ScheduleTable, constant
 from profiler.records.bundle import Component
-from profiler.records.plan import Call, Guidance, Load, Loop, Output, Plan, PlanStep, Port, Unload
+from profiler.records.plan import Call, Load, Loop, Output, Plan, PlanStep, Port, Unload
 from profiler.records.recipe import Recipe
 from profiler.records.record import Task
 from profiler.records.spec import TaskDefaults
 
 CONSTANTS_FILE = "constants.safetensors"
 _IMAGE = "image"
-
-
-def guidance_of(settings: TaskDefaults) -> Guidance:
-    """Return a task's guidance scales."""
-    return Guidance(text=settings.text_guidance, image=settings.image_guidance)
-
-
-def branches_of(model: Model, task: Task, settings: TaskDefaults) -> tuple[Branch, ...]:
-    """Return the denoiser calls of one round. Raises InputError for guidance that the model does not have."""
-    if not model.takes_source:
-        return text_branches(guidance_of(settings))
-    return source_branches(guidance_of(settings), "source_latents" if task == "edit" else BLANK_LATENTS)
-
-
-def most_branches(model: Model) -> int:
-    """Return how many denoiser calls a round can need at most."""
-    return 3 if model.takes_source else 2
 
 
 def build_plan(
@@ -45,10 +29,11 @@ def build_plan(
     components: Mapping[str, Component],
     recipe: Recipe,
 ) -> Plan:
-    """Write the plan for one task."""
-    branches = branches_of(model, task, settings)
+    """Write the plan for one task. Raises InputError for settings that the model does not have."""
+    conditioning = model.condition(task, settings)
+    branches = conditioning.branches
     schedule = table.by_steps[settings.steps]
-    body = _body(branches, task, components["guide_step"], table)
+    body = _body(conditioning, components, table)
     resident = recipe.load_policy == "resident"
     weights = constant(np.array([branch.weight for branch in branches]))
     return Plan(
@@ -56,9 +41,9 @@ def build_plan(
         scheduler=table.scheduler,
         steps=settings.steps,
         guidance=guidance_of(settings),
-        inputs=_inputs(model, task, branches, schedule, table),
-        constants={"guidance_weights": weights, **schedule.constants()},
-        constants_file=CONSTANTS_FILE if _reads_constants(branches) else None,
+        inputs=_inputs(model, conditioning, schedule, table),
+        constants={"guidance_weights": weights, **schedule.constants(), **conditioning.constants},
+        constants_file=CONSTANTS_FILE if _reads(conditioning) & set(model.constants) else None,
         prepare=tuple(Load(component=name) for name in _components_in_order(body)) if resident else (),
         body=tuple(body if resident else load_around_use(body)),
     )
@@ -87,68 +72,32 @@ def _components_in_order(body: Sequence[PlanStep]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for step in body for name in components_of(step)))
 
 
-def _inputs(
-    model: Model, task: Task, branches: Sequence[Branch], schedule: Schedule, table: ScheduleTable
-) -> tuple[Port, ...]:
-    ids = (1, model.prompt_length)
-    ports = [Port(name="prompt_ids", dtype="int32", shape=ids)]
-    if _uses_negative(branches):
-        ports.append(Port(name="negative_ids", dtype="int32", shape=ids))
-    ports.append(Port(name="noise", dtype="float32", shape=(1, *model.latents)))
-    if task == "edit":
-        ports.append(Port(name="source_image", dtype="float32", shape=(1, *model.image)))
+def _inputs(model: Model, conditioning: Conditioning, schedule: Schedule, table: ScheduleTable) -> tuple[Port, ...]:
+    pictures = [port for port in conditioning.inputs if port.name == SOURCE_IMAGE]
+    ports = [port for port in conditioning.inputs if port not in pictures]
+    ports += [Port(name="noise", dtype="float32", shape=(1, *model.latents)), *pictures]
     if table.stochastic:
         ports.append(Port(name="step_noise", dtype="float32", shape=(schedule.rounds, *model.latents)))
     return tuple(ports)
 
 
-def _uses_negative(branches: Sequence[Branch]) -> bool:
-    return any(branch.text == "negative_states" for branch in branches)
+def _reads(conditioning: Conditioning) -> set[str]:
+    """Return the values that calls and branches are bound to."""
+    bindings = [*(call.bind for call in conditioning.calls), *(branch.bind for branch in conditioning.branches)]
+    return {value for bind in bindings for value in bind.values()}
 
 
-def _reads_constants(branches: Sequence[Branch]) -> bool:
-    return any(branch.source in (BLANK_LATENTS, ZERO_LATENTS) for branch in branches)
-
-
-def _body(branches: Sequence[Branch], task: Task, guide_step: Component, table: ScheduleTable) -> list[PlanStep]:
-    image = [_encode_image()] if task == "edit" else []
+def _body(conditioning: Conditioning, components: Mapping[str, Component], table: ScheduleTable) -> list[PlanStep]:
     decode = Call(
         component="decoder", function="decode", bind={"latents": "latents"}, emit={"image": _IMAGE}, stage="decoder"
     )
     return [
-        *_encode_text(branches),
-        *image,
-        _start(guide_step),
-        _loop(branches, guide_step, table),
+        *conditioning.calls,
+        _start(components["guide_step"]),
+        _loop(conditioning.branches, components, table),
         decode,
         Output(value=_IMAGE, stage="decoder"),
     ]
-
-
-def _encode_text(branches: Sequence[Branch]) -> list[Call]:
-    pairs = [("prompt_ids", "text_states")]
-    if _uses_negative(branches):
-        pairs.append(("negative_ids", "negative_states"))
-    return [
-        Call(
-            component="text_encoder",
-            function="encode",
-            bind={"input_ids": ids},
-            emit={"text_states": states},
-            stage="text_encoder",
-        )
-        for ids, states in pairs
-    ]
-
-
-def _encode_image() -> Call:
-    return Call(
-        component="image_encoder",
-        function="encode",
-        bind={"source_image": "source_image"},
-        emit={"source_latents": "source_latents"},
-        stage="image_encoder",
-    )
 
 
 def _start(guide_step: Component) -> Call:
@@ -162,25 +111,25 @@ def _start(guide_step: Component) -> Call:
     )
 
 
-def _loop(branches: Sequence[Branch], guide_step: Component, table: ScheduleTable) -> Loop:
+def _loop(branches: Sequence[Branch], components: Mapping[str, Component], table: ScheduleTable) -> Loop:
     over = {"timestep": "timesteps", "round_coefficients": "coefficients", "next_input_scale": "next_input_scales"}
     over |= {"round_noise": "step_noise"} if table.stochastic else {}
     states = state_names(table.terms)
-    predictions = [_predict(branch) for branch in branches]
+    predictions = [_predict(branch, components["denoiser"]) for branch in branches]
     return Loop(
         over=over,
         carry={name: f"first_{name}" for name in states},
-        body=(*predictions, _guide(branches, guide_step, states)),
+        body=(*predictions, _guide(branches, components["guide_step"], states)),
         stage="denoiser",
     )
 
 
-def _predict(branch: Branch) -> Call:
-    source = {"source_latents": branch.source} if branch.source else {}
+def _predict(branch: Branch, denoiser: Component) -> Call:
+    bound = {"latents": "model_input", "timestep": "timestep", **branch.bind}
     return Call(
         component="denoiser",
         function="predict",
-        bind={"latents": "model_input", **source, "timestep": "timestep", "text_states": branch.text},
+        bind={port.name: bound[port.name] for port in denoiser.functions["predict"].inputs},
         emit={"prediction": f"prediction_{branch.name}"},
         stage="denoiser",
     )

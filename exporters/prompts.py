@@ -1,12 +1,10 @@
-"""Prompts to token ids with the tokenizers library alone, exactly as a pipeline's own tokenizer does it."""
+"""The tokenizer a bundle ships: a pipeline's own, as a file of the tokenizers library."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 from tokenizers import Tokenizer
 
 from profiler.errors import InputError
@@ -21,8 +19,3 @@ def write_tokenizer(tokenizer: Any, length: int, path: Path) -> None:
     standalone.enable_truncation(length)
     standalone.enable_padding(length=length, pad_id=tokenizer.pad_token_id, pad_token=tokenizer.pad_token)
     standalone.save(str(path))
-
-
-def encode_prompt(path: Path, prompt: str) -> npt.NDArray[np.int32]:
-    """Return a prompt's token ids [1, L]."""
-    return np.array([Tokenizer.from_file(str(path)).encode(prompt).ids], dtype=np.int32)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,6 +25,8 @@ _PROBE_SHAPE = (1, 4, 16, 16)
 _REFUSALS = (ValueError, IndexError, TypeError, ZeroDivisionError, RuntimeError, AssertionError, NotImplementedError)
 
 Array = npt.NDArray[np.float64]
+# Step count → a fresh scheduler that is set up for it.
+Schedulers = Callable[[int], Any]
 
 
 class Trace(NamedTuple):
@@ -93,26 +95,38 @@ def constant(values: npt.NDArray[Any]) -> Constant:
     return Constant(dtype="float32", shape=singles.shape, values=tuple(float(str(value)) for value in singles.ravel()))
 
 
-def tabulate(scheduler: Any, required: Iterable[int], counts: Iterable[int] = STEP_COUNTS) -> ScheduleTable:
-    """Probe a scheduler at every step count that it accepts.
+def fresh(scheduler: Any) -> Schedulers:
+    """Make copies of a scheduler, each set up for a step count."""
+
+    def make(steps: int) -> Any:
+        copy = type(scheduler).from_config(scheduler.config)
+        copy.set_timesteps(steps)
+        return copy
+
+    return make
+
+
+def tabulate(
+    name: str, schedulers: Schedulers, required: Iterable[int], counts: Iterable[int] = STEP_COUNTS
+) -> ScheduleTable:
+    """Probe a scheduler, which `name` is told as, at every step count that it accepts.
 
     Raises InputError where it refuses a required count or is not linear (thresholding, clip_sample).
     """
-    name = type(scheduler).__name__
     needed = set(required)
-    traces = {steps: trace for steps in sorted(needed | set(counts)) if (trace := _try(scheduler, steps, needed))}
+    traces = {
+        steps: trace for steps in sorted(needed | set(counts)) if (trace := _try(name, schedulers, steps, needed))
+    }
     stochastic = any(trace.noises.any() for trace in traces.values())
     terms, fits = _smallest_fit(name, traces, stochastic)
     by_steps = {steps: _schedule(traces[steps], coefficients) for steps, coefficients in fits.items()}
     return ScheduleTable(scheduler=name, terms=terms, stochastic=stochastic, by_steps=by_steps)
 
 
-def probe(scheduler: Any, steps: int, seed: int = 0) -> Trace:
-    """Run a fresh copy of a scheduler once over seeded random tensors."""
+def probe(schedulers: Schedulers, steps: int, seed: int = 0) -> Trace:
+    """Run a fresh scheduler once over seeded random tensors."""
     with quiet(), np.errstate(all="ignore"):
-        scheduler = type(scheduler).from_config(scheduler.config)
-        scheduler.set_timesteps(steps)
-        return _run(scheduler, seed)
+        return _run(schedulers(steps), seed)
 
 
 def _run(scheduler: Any, seed: int) -> Trace:
@@ -172,16 +186,16 @@ def _timesteps(scheduler: Any) -> Array:
     return np.asarray(scheduler.timesteps.double().numpy())
 
 
-def _try(scheduler: Any, steps: int, needed: set[int]) -> Trace | None:
+def _try(name: str, schedulers: Schedulers, steps: int, needed: set[int]) -> Trace | None:
     try:
-        trace = probe(scheduler, steps)
+        trace = probe(schedulers, steps)
     except _REFUSALS as error:
         if steps in needed:
-            raise InputError(f"{type(scheduler).__name__} cannot run with {steps} steps: {error}") from error
+            raise InputError(f"{name} cannot run with {steps} steps: {error}") from error
         return None
     if not all(np.isfinite(array).all() for array in trace):
         if steps in needed:
-            raise InputError(f"{type(scheduler).__name__} gives infinite or undefined samples with {steps} steps")
+            raise InputError(f"{name} gives infinite or undefined samples with {steps} steps")
         return None
     return trace
 

@@ -41,14 +41,16 @@ class Located(NamedTuple):
     source: Source
 
 
-def locate(spec: ModelSpec, subfolders: Subfolders, *, fetch: Fetch = snapshot_download) -> Located:
-    """Find a model's folder, downloading what is missing, and hash its weights.
+def locate(spec: ModelSpec, subfolders: Subfolders, weights: str = "", *, fetch: Fetch = snapshot_download) -> Located:
+    """Find a model's folder, downloading what is missing, and hash its weights unless they are `random:SEED`.
 
     Raises MissingSource where files are not here and cannot be fetched, or where weights exist only as pickles.
     """
     folder, repo, revision = _find(spec, subfolders, fetch)
     if not folder.is_dir():
         raise MissingSource(f"{spec.name}: {folder} is not there")
+    if weights:
+        return Located(folder, Source(repo=repo, revision=revision, weights_sha256=weights))
     return Located(folder, Source(repo=repo, revision=revision, weights_sha256=weights_sha256(folder, subfolders)))
 
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from exporters.default_inputs import Pixels, source_picture, write_default_inputs
+from exporters.default_inputs import Pixels, source_picture, words_of, write_default_inputs
 from exporters.parts import Model
 from exporters.plans import build_plan
 from exporters.schedules import ScheduleTable
 from profiler import codec
-from profiler.records.bundle import Component, DefaultInputs, TaskPlan
+from profiler.records.bundle import Component, DefaultInputs, PromptForm, TaskPlan
 from profiler.records.plan import Plan
 from profiler.records.recipe import Recipe
 from profiler.records.record import Task
@@ -46,7 +46,8 @@ class Planner:
         """Build a task's plan and write its default inputs."""
         plan = build_plan(self.model, task, settings, self.table, self.components, self.recipe)
         source = source_picture(task, settings, self.pictures, self.model)
-        defaults = write_default_inputs(plan, settings, source, self.folder / TOKENIZER, self.folder)
+        words = words_of(self.folder / TOKENIZER, self.model.prompts.get(task, PromptForm()))
+        defaults = write_default_inputs(plan, settings, source, words, self.folder)
         return PlannedTask(settings=settings, source=source, plan=plan, defaults=defaults)
 
     def write(self, planned: PlannedTask) -> TaskPlan:

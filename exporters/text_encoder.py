@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-import msgspec
 import numpy as np
 import torch
 
-from exporters.parts import TEXT_ENCODER, Model, Part
+from exporters.parts import Part
 from exporters.quantize import nf4
-from exporters.quantize.schemes import Applied, Scheme, apply
+from exporters.quantize.schemes import Applied, Scheme, apply, check_kept
 from exporters.verify import difference
 from profiler.errors import InputError
-from profiler.records.bundle import BundleFile, Component, Difference, Quantization
+from profiler.records.bundle import Component, Difference, Quantization
 from profiler.records.recipe import Recipe
 
 _ABSMAX: dict[torch.dtype, Literal["float32", "float16"]] = {torch.float32: "float32", torch.float16: "float16"}
@@ -24,26 +23,32 @@ _ABSMAX: dict[torch.dtype, Literal["float32", "float16"]] = {torch.float32: "flo
 
 @dataclass(frozen=True, kw_only=True)
 class Quantized:
-    """What was done to the text encoder, and how far its output moved."""
+    """What was done to a part, and how far its output moved, where that says anything."""
 
     applied: Applied
-    from_fp32: Difference
+    from_fp32: Difference | None
 
 
-def quantize(model: Model, recipe: Recipe) -> Quantized | None:
-    """Code the text encoder's weights in place; from now on the model is its own reference with these weights.
-
-    Returns None where the recipe leaves them alone. Raises InputError for a model without a text encoder or a pattern
-    that matches nothing, ModelError for undefined weights.
-    """
+def check_scheme(title: str, parts: Sequence[Part], recipe: Recipe) -> None:
+    """Raise InputError for a scheme that a model has no part for, or patterns that mean none of its weights."""
+    encoders = [part for part in parts if part.encodes_text]
     if recipe.text_encoder == "fp32":
         if recipe.kept:
             raise InputError("layers can be kept only where a text-encoder scheme changes the others")
+    elif not encoders:
+        raise InputError(f"{title} has no text encoder to quantize")
+    check_kept([module for part in encoders for module in part.modules], recipe.kept)
+
+
+def quantize(part: Part, recipe: Recipe) -> Quantized | None:
+    """Code a text encoder's weights in place; from now on the model is its own reference with these weights.
+
+    Returns None for other parts, and where the recipe leaves them alone. Raises ModelError for undefined weights.
+    """
+    if recipe.text_encoder == "fp32" or not part.encodes_text or not part.parameters:
         return None
-    part = model.parts.get(TEXT_ENCODER)
-    if part is None:
-        raise InputError(f"{model.title} has no text encoder to quantize")
-    before = _outputs(part)
+    # Random weights have no meaning that coding them could blur.
+    before = None if part.random else _outputs(part)
     # Core ML has one float type a program: scales are as wide as what it computes in.
     halves = recipe.runtime == "coreml" and recipe.precision == "fp16"
     scheme = Scheme(
@@ -53,33 +58,21 @@ def quantize(model: Model, recipe: Recipe) -> Quantized | None:
         absmax_dtype=torch.float16 if halves else torch.float32,
     )
     applied = apply(part.modules, scheme)
-    return Quantized(applied=applied, from_fp32=difference(_outputs(part), before))
+    return Quantized(applied=applied, from_fp32=None if before is None else difference(_outputs(part), before))
 
 
-def reference_title(model: Model, recipe: Recipe) -> Model:
+def reference_title(title: str, recipe: Recipe) -> str:
     """Say in the reference's name which weights its text encoder holds."""
     if recipe.text_encoder == "fp32":
-        return model
-    return dataclasses.replace(
-        model, title=f"{model.title}, its text encoder holding the same {recipe.text_encoder} weights"
-    )
+        return title
+    return f"{title}, its text encoder holding the same {recipe.text_encoder} weights"
 
 
-def described(
-    components: Mapping[str, Component], quantized: Quantized | None, files: tuple[BundleFile, ...]
-) -> dict[str, Component]:
-    """Return the components, the text encoder's with what was done to it."""
-    if quantized is None:
-        return dict(components)
-    sizes = {entry.path: entry.size_bytes for entry in files}
-    component = components[TEXT_ENCODER]
-    record = _record(quantized, sum(sizes[path] for path in set(component.files)))
-    return {**components, TEXT_ENCODER: msgspec.structs.replace(component, quantization=record)}
-
-
-def _record(quantized: Quantized, file_bytes: int) -> Quantization:
+def record_of(quantized: Quantized, component: Component, folder: Path) -> Quantization:
+    """Return what the manifest says of a component whose weights were coded."""
     applied = quantized.applied
     nf4_used = applied.scheme.name == "nf4"
+    file_bytes = sum((folder / path).stat().st_size for path in set(component.files))
     return Quantization(
         scheme=applied.scheme.name,
         block=nf4.BLOCK if nf4_used else None,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from exporters.parts import Model, Part, Reference, ReferenceInputs
 from exporters.progress import Stages
 from exporters.tasks import PlannedTask
 from profiler.errors import BeyondTolerance, ModelError
-from profiler.records.bundle import Component, Difference, ImageDifference, Verification
+from profiler.records.bundle import Component, Difference, ImageDifference
 from profiler.records.recipe import Recipe
 from profiler.records.record import Task
 from profiler.runner.engines.engine import Engine, EngineFailure
@@ -23,8 +23,27 @@ from profiler.runner.interpreter import Image, Interpreter, to_pixels
 Array = npt.NDArray[np.floating[Any]]
 
 
+def verify_part(part: Part, component: Component, folder: Path, engine: Engine) -> Difference:
+    """Run a component beside its source on the part's example inputs. Raises ModelError where it does not run."""
+    try:
+        calls = engine.load(part.name, component, folder)
+        found = []
+        for name, graph in part.graphs.items():
+            exported = calls[name]({port: value.numpy() for port, value in graph.inputs.items()})
+            found += [difference(a, b.numpy()) for a, b in zip(exported, graph.run(), strict=True)]
+    except EngineFailure as error:
+        raise _does_not_run(error, engine) from error
+    return Difference(
+        max_absolute=max(each.max_absolute for each in found), relative=max(each.relative for each in found)
+    )
+
+
+def _does_not_run(error: EngineFailure, engine: Engine) -> ModelError:
+    return ModelError(f"the exported {error.component} does not run in {engine.name}: {error}")
+
+
 class Verifier:
-    """Runs one bundle's components and plans beside their source."""
+    """Runs a bundle's plans beside their source's own loop."""
 
     def __init__(
         self, model: Model, components: Mapping[str, Component], folder: Path, engine: Engine, stages: Stages
@@ -35,27 +54,20 @@ class Verifier:
         self._engine = engine
         self._stages = stages
 
-    def verify(self, parts: Sequence[Part], planned: Mapping[Task, PlannedTask], recipe: Recipe) -> Verification:
-        """Compare all components and images. Raises BeyondTolerance, or ModelError where something does not run."""
+    def verify(
+        self, planned: Mapping[Task, PlannedTask], recipe: Recipe, parts: Mapping[str, Difference]
+    ) -> dict[Task, ImageDifference]:
+        """Compare all images; `parts` tells how far components are off, to name one where an image is.
+
+        Raises BeyondTolerance, or ModelError where something does not run.
+        """
         try:
-            components = {part.name: self._verify_part(part) for part in parts}
             images = {task: self._verify_task(task, chosen) for task, chosen in planned.items()}
         except EngineFailure as error:
-            raise ModelError(f"the exported {error.component} does not run in {self._engine.name}: {error}") from error
+            raise _does_not_run(error, self._engine) from error
         for task, found in images.items():
-            check_tolerance(task, found, recipe, components)
-        return Verification(reference=self._model.title, components=components, images=images)
-
-    def _verify_part(self, part: Part) -> Difference:
-        self._stages.begin(f"verify {part.name}")
-        calls = self._engine.load(part.name, self._components[part.name], self._folder)
-        found = []
-        for name, graph in part.graphs.items():
-            exported = calls[name]({port: value.numpy() for port, value in graph.inputs.items()})
-            found += [difference(a, b.numpy()) for a, b in zip(exported, graph.run(), strict=True)]
-        return Difference(
-            max_absolute=max(each.max_absolute for each in found), relative=max(each.relative for each in found)
-        )
+            check_tolerance(task, found, recipe, parts)
+        return images
 
     def _verify_task(self, task: Task, planned: PlannedTask) -> ImageDifference:
         self._stages.begin(f"verify {task}")
@@ -70,8 +82,7 @@ class Verifier:
         return image_difference(interpreter.run(inputs), reference)
 
     def _reference_inputs(self, task: Task, planned: PlannedTask, inputs: Mapping[str, Any]) -> ReferenceInputs:
-        source = planned.source if task == "edit" else self._model.blank_source
-        return ReferenceInputs(settings=planned.settings, noise=inputs["noise"], source_image=source)
+        return ReferenceInputs(task=task, settings=planned.settings, noise=inputs["noise"], source_image=planned.source)
 
 
 def image_difference(image: Image, reference: Reference) -> ImageDifference:

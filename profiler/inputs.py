@@ -18,7 +18,8 @@ from safetensors.numpy import load_file, save
 from profiler.bundle_files import inside, load_plan, load_schedules, sync_file
 from profiler.errors import InputError, InvalidRecord, MissingSource
 from profiler.plan_rules import check_plan
-from profiler.records.bundle import Bundle
+from profiler.prompts import encode
+from profiler.records.bundle import Bundle, PromptForm
 from profiler.records.job import InputFile
 from profiler.records.plan import Plan, Port
 from profiler.records.record import Task
@@ -97,8 +98,8 @@ def job_inputs(folder: Path, bundle: Bundle, plan: Plan, wishes: Wishes) -> JobI
     seed = wishes.seed if wishes.seed is not None else defaults.seed
     notes: list[str] = []
     if prompt != defaults.prompt or negative != defaults.negative_prompt:
-        ids, notes = _token_ids(folder, bundle, prompt, negative)
-        tensors |= ids
+        words, notes = prompt_tensors(folder, bundle, plan, prompt, negative)
+        tensors |= words
     if seed != defaults.seed or plan.steps != load_plan(folder, bundle, plan.task).steps:
         tensors |= noise_for(plan, seed)
     if wishes.image is not None:
@@ -167,23 +168,19 @@ def _default_tensors(path: Path) -> Tensors:
         raise InvalidRecord(f"{path} is no safetensors file: {error}") from error
 
 
-def _token_ids(folder: Path, bundle: Bundle, prompt: str, negative: str) -> tuple[Tensors, list[str]]:
-    from tokenizers import Tokenizer
-
+def prompt_tensors(folder: Path, bundle: Bundle, plan: Plan, prompt: str, negative: str) -> tuple[Tensors, list[str]]:
+    """Encode the prompts that a plan takes; return their tensors and what a user should hear about them."""
     encoding = bundle.prompt_encoding
-    path = inside(folder, encoding.tokenizer)
-    try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:
-        raise InvalidRecord(f"{path} is no tokenizer: {error}") from error
-    names = {"prompt_ids": prompt, "negative_ids": negative}
-    encoded = {name: tokenizer.encode(text) for name, text in names.items()}
-    notes = [
-        f"only the first {len(found.ids)} tokens of {names[name]!r} are used; the model takes no more"
-        for name, found in encoded.items()
-        if found.overflowing
-    ]
-    return {name: np.array([found.ids], dtype=np.int32) for name, found in encoded.items()}, notes
+    form = encoding.forms.get(plan.task, PromptForm())
+    tensors: Tensors = {}
+    notes = []
+    for name, text in (("prompt", prompt), ("negative", negative)):
+        found = encode(inside(folder, encoding.tokenizer), form, text, negative=name == "negative")
+        tensors |= {f"{name}_ids": found.ids, f"{name}_mask": found.mask}
+        if found.dropped:
+            kept = form.limit or encoding.length
+            notes.append(f"only the first {kept} tokens of {text!r} are used; the model takes no more")
+    return tensors, notes
 
 
 def _checked(tensors: Tensors, port: Port) -> npt.NDArray[Any]:

@@ -2,26 +2,39 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import diffusers
 import numpy as np
+import numpy.typing as npt
 import PIL.Image
 import torch
-import transformers
 
+from exporters.conditioning import NEGATIVE_IDS, PROMPT_IDS, SOURCE_IMAGE, Conditioning, ids_port
 from exporters.families.stable_diffusion_graphs import Decoder, Denoiser, ImageEncoder, SourceDenoiser, TextEncoder
-from exporters.parts import Graph, Model, Part, Reference, ReferenceInputs, read_json
-from exporters.quiet import quiet
-from exporters.schedules import DrawnNoise
+from exporters.guidance import (
+    BLANK_LATENTS,
+    NEGATIVE_STATES,
+    TEXT_STATES,
+    ZERO_LATENTS,
+    guidance_of,
+    source_branches,
+    text_branches,
+)
+from exporters.networks import Networks
+from exporters.parts import Floats, Graph, Model, Part, Reference, ReferenceInputs, image_tensor
+from exporters.schedules import DrawnNoise, fresh
 from exporters.sources import Subfolders
-from profiler.errors import InputError, first_line
+from profiler.errors import InputError
+from profiler.records.plan import Call, Port
 from profiler.records.recipe import Recipe
 from profiler.records.record import Task
+from profiler.records.spec import TaskDefaults
 
 NAME = "stable_diffusion"
 SUBFOLDERS = Subfolders(networks=("text_encoder", "unet", "vae"), settings=("scheduler", "tokenizer"))
@@ -29,53 +42,88 @@ GENERATES, EDITS = "StableDiffusionPipeline", "StableDiffusionInstructPix2PixPip
 # Generation through an edit model starts from this grey, encoded: a source inside the autoencoder's domain. Nano is
 # trained on exactly this level (scripts/nano/drawing.py).
 BLANK_GREY = 127
-_LIBRARIES = ("diffusers", "transformers")
+SOURCE_LATENTS = "source_latents"
 _LEFT_OUT = ("safety_checker", "feature_extractor", "image_encoder")
 _UNSUPPORTED_UNET = ("class_embed_type", "addition_embed_type", "encoder_hid_dim_type", "time_cond_proj_dim")
-_LOAD_ERRORS = (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, ImportError)
 
 
 def tasks_of(folder: Path) -> tuple[Task, ...]:
     """Tell from a pipeline folder's index what the pipeline is for. Raises InputError for other classes."""
-    return ("edit",) if pipeline_class(folder) == EDITS else ("generate",)
+    return ("edit",) if Networks(folder).check_pipeline(GENERATES, EDITS) == EDITS else ("generate",)
 
 
-def pipeline_class(folder: Path) -> str:
-    """Read and check a pipeline folder's index. Raises InputError for classes or code from elsewhere."""
-    path = folder / "model_index.json"
-    if not path.is_file():
-        raise InputError(f"{folder} is not a diffusers pipeline ({path.name} is not there)")
-    index = read_json(path)
-    name = index.get("_class_name")
-    if name not in (GENERATES, EDITS):
-        raise InputError(f"{folder} holds a {name}; supported are {GENERATES} and {EDITS}")
-    for part in (*SUBFOLDERS.networks, *SUBFOLDERS.settings):
-        library = (index.get(part) or [None])[0]
-        if library not in _LIBRARIES:
-            raise InputError(f"{path}: {part} comes from {library!r}; remote or missing code is never loaded")
-    return str(name)
-
-
-def load(folder: Path, recipe: Recipe) -> Model:
-    """Load a pipeline folder in float32 and take it apart. Raises InputError where it cannot be expressed."""
-    edits = pipeline_class(folder) == EDITS
-    pipeline = _load_pipeline(folder, EDITS if edits else GENERATES)
-    _check(pipeline, edits, folder)
+def load(networks: Networks, recipe: Recipe) -> Model:
+    """Take a pipeline folder apart. Raises InputError where it cannot be expressed."""
+    edits = networks.check_pipeline(GENERATES, EDITS) == EDITS
+    pipeline = _open_pipeline(networks)
+    _check(pipeline, edits, networks.folder)
     latents = _latent_shape(pipeline, recipe)
     image = (3, recipe.height, recipe.width)
+    parts = {part.name: replace(part, filler=networks) for part in _parts(pipeline, edits, image, latents)}
     return Model(
-        title=f"diffusers {diffusers.__version__} {type(pipeline).__name__}, float32 eager PyTorch on the CPU",
-        parts={part.name: part for part in _parts(pipeline, edits, image, latents)},
-        scheduler=pipeline.scheduler,
+        title=f"diffusers {diffusers.__version__} {networks.pipeline}, float32 eager PyTorch on the CPU",
+        parts=parts,
+        scheduler=type(pipeline.scheduler).__name__,
+        schedulers=fresh(pipeline.scheduler),
         tokenizer=pipeline.tokenizer,
         prompt_length=pipeline.tokenizer.model_max_length,
+        prompts={},
         image=image,
         latents=latents,
-        takes_source=edits,
-        blank_source=np.full((*image[1:], 3), BLANK_GREY, np.uint8) if edits else None,
         tasks=("generate", "edit") if edits else ("generate",),
+        most_branches=3 if edits else 2,
+        condition=partial(condition, pipeline.tokenizer.model_max_length, image if edits else None),
         run_reference=partial(run_reference, pipeline),
+        constants=_source_constants(parts["image_encoder"], image) if edits else {},
     )
+
+
+def condition(length: int, source: tuple[int, int, int] | None, task: Task, settings: TaskDefaults) -> Conditioning:
+    """Encode prompts and, where the model sees a `source` [C, H, W], its picture or the blank one's latents."""
+    guidance = guidance_of(settings)
+    if source is None:
+        branches = text_branches(guidance)
+    else:
+        branches = source_branches(guidance, SOURCE_LATENTS if task == "edit" else BLANK_LATENTS)
+    states = {TEXT_STATES: PROMPT_IDS, NEGATIVE_STATES: NEGATIVE_IDS}
+    used = {state: ids for state, ids in states.items() if any(state in branch.bind.values() for branch in branches)}
+    ports = [ids_port(ids, length) for ids in used.values()]
+    calls = [_encode_text(ids, state) for state, ids in used.items()]
+    if source is not None and task == "edit":
+        ports.append(Port(name=SOURCE_IMAGE, dtype="float32", shape=(1, *source)))
+        calls.append(_ENCODE_IMAGE)
+    return Conditioning(inputs=tuple(ports), calls=tuple(calls), branches=branches)
+
+
+def _encode_text(ids: str, states: str) -> Call:
+    bind, emit = {"input_ids": ids}, {"text_states": states}
+    return Call(component="text_encoder", function="encode", bind=bind, emit=emit, stage="text_encoder")
+
+
+_ENCODE_IMAGE = Call(
+    component="image_encoder",
+    function="encode",
+    bind={SOURCE_IMAGE: SOURCE_IMAGE},
+    emit={SOURCE_LATENTS: SOURCE_LATENTS},
+    stage="image_encoder",
+)
+
+
+def _source_constants(encoder: Part, image: tuple[int, int, int]) -> dict[str, Callable[[], Floats]]:
+    """Return the latents that stand for a source in generation, and the zeros of unguided branches."""
+
+    def blank() -> Floats:
+        pixels = torch.from_numpy(image_tensor(blank_source(*image[1:])))
+        with torch.no_grad():
+            latents: Floats = encoder.graphs["encode"].module(pixels).numpy()
+        return latents
+
+    return {BLANK_LATENTS: blank, ZERO_LATENTS: lambda: np.zeros_like(blank())}
+
+
+def blank_source(height: int, width: int) -> npt.NDArray[np.uint8]:
+    """Return what stands for a picture where there is none."""
+    return np.full((height, width, 3), BLANK_GREY, np.uint8)
 
 
 def run_reference(pipeline: Any, inputs: ReferenceInputs) -> Reference:
@@ -91,7 +139,7 @@ def run_reference(pipeline: Any, inputs: ReferenceInputs) -> Reference:
         generator=drawn.generator,
         output_type="np",
         callback_on_step_end=drawn.end_round,
-        **_image_arguments(inputs, pipeline.vae_scale_factor),
+        **_image_arguments(type(pipeline).__name__ == EDITS, inputs, pipeline.vae_scale_factor),
     ).images[0]
     float_image = np.ascontiguousarray(image.transpose(2, 0, 1)[None] * 255, dtype=np.float32)
     return Reference(float_image, np.stack(drawn.rounds))
@@ -112,44 +160,30 @@ class _DrawnPerRound:
         return values
 
 
-def _image_arguments(inputs: ReferenceInputs, scale: int) -> dict[str, Any]:
-    if inputs.source_image is None:
-        return {"height": inputs.noise.shape[2] * scale, "width": inputs.noise.shape[3] * scale}
-    image_guidance = inputs.settings.image_guidance
-    picture = PIL.Image.fromarray(inputs.source_image)
-    return {"image": picture, "image_guidance_scale": 1.0 if image_guidance is None else image_guidance}
+def _image_arguments(edits: bool, inputs: ReferenceInputs, scale: int) -> dict[str, Any]:
+    height, width = (size * scale for size in inputs.noise.shape[2:])
+    if not edits:
+        return {"height": height, "width": width}
+    source = blank_source(height, width) if inputs.source_image is None else inputs.source_image
+    guidance = inputs.settings.image_guidance
+    return {"image": PIL.Image.fromarray(source), "image_guidance_scale": 1.0 if guidance is None else guidance}
 
 
-def _load_pipeline(folder: Path, name: str) -> Any:
-    try:
-        with quiet(), _no_progress_bars():
-            pipeline = getattr(diffusers, name).from_pretrained(
-                folder,
-                dtype=torch.float32,
-                use_safetensors=True,
-                local_files_only=True,
-                trust_remote_code=False,
-                requires_safety_checker=False,
-                **dict.fromkeys(_LEFT_OUT),
-            )
-    except _LOAD_ERRORS as error:
-        raise InputError(f"cannot load the {name} in {folder}: {first_line(error)}") from error
+def _open_pipeline(networks: Networks) -> Any:
+    """Put the stock pipeline together; its networks' weights need not be there yet."""
+    cls = getattr(diffusers, networks.pipeline)
+    pipeline = cls(
+        **{name: networks.module(name) for name in SUBFOLDERS.networks},
+        **{name: networks.setting(name) for name in SUBFOLDERS.settings},
+        **dict.fromkeys(_left_out(cls)),
+        requires_safety_checker=False,
+    )
     pipeline.set_progress_bar_config(disable=True)
-    for module in (pipeline.text_encoder, pipeline.unet, pipeline.vae):
-        module.eval().requires_grad_(False)
     return pipeline
 
 
-@contextlib.contextmanager
-def _no_progress_bars() -> Iterator[None]:
-    both: tuple[Any, ...] = (diffusers.utils.logging, transformers.utils.logging)
-    for logging in both:
-        logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        for logging in both:
-            logging.enable_progress_bar()
+def _left_out(cls: Any) -> tuple[str, ...]:
+    return tuple(name for name in _LEFT_OUT if name in inspect.signature(cls).parameters)
 
 
 def _check(pipeline: Any, edits: bool, folder: Path) -> None:
@@ -181,8 +215,9 @@ def _parts(pipeline: Any, edits: bool, image: tuple[int, int, int], latents: tup
     seen = {"latents": _normal(1, *latents)} | ({"source_latents": _normal(1, *latents)} if edits else {})
     unet = (SourceDenoiser if edits else Denoiser)(pipeline.unet)
     picture = {"source_image": _normal(1, *image).mul(64).add(128).clamp(0, 255)}
+    encode = _part("text_encoder", "encode", TextEncoder(pipeline.text_encoder), {"input_ids": ids}, "text_states")
     parts = [
-        _part("text_encoder", "encode", TextEncoder(pipeline.text_encoder), {"input_ids": ids}, "text_states"),
+        replace(encode, encodes_text=True),
         _part("denoiser", "predict", unet, {**seen, "timestep": timestep, "text_states": text_states}, "prediction"),
         _part("decoder", "decode", Decoder(pipeline.vae), {"latents": _normal(1, *latents)}, "image"),
     ]

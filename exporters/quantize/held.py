@@ -132,13 +132,43 @@ class HeldHalf(Held):
         return decoded
 
 
+class HeldSource(Held):
+    """A weight that is read anew from where it is stored each time, before it is coded."""
+
+    size_bytes = 0
+
+    def __init__(self, read: Callable[[], Tensor], shape: tuple[int, ...]) -> None:
+        super().__init__()
+        self.read, self.shape = read, shape
+
+    def forward(self) -> Tensor:
+        """Read."""
+        return self.read().float()
+
+
 def hold(layer: nn.Module, held: Held) -> None:
     """Replace a layer's `weight` by a coded one; the layer's own code goes on reading `weight`."""
+    if source_in(layer) is not None:
+        layer.add_module(_SUBMODULE, held)
+        return
     del layer._parameters["weight"]
     layer.add_module(_SUBMODULE, held)
     cls = type(layer)
     decoding = property(lambda self: getattr(self, _SUBMODULE)())
     layer.__class__ = type(f"Quantized{cls.__name__}", (cls,), {"weight": decoding})
+
+
+def release(layer: nn.Module, weight: nn.Parameter) -> None:
+    """Give a layer a plain weight again."""
+    layer.__class__ = type(layer).__mro__[1]
+    del layer._modules[_SUBMODULE]
+    layer.register_parameter("weight", weight)
+
+
+def source_in(layer: nn.Module) -> HeldSource | None:
+    """Return what a layer reads its weight from, where that is not coded yet."""
+    held = layer._modules.get(_SUBMODULE)
+    return held if isinstance(held, HeldSource) else None
 
 
 def held_in(modules: Iterable[nn.Module]) -> Iterator[Held]:

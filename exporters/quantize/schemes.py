@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from exporters.quantize import int8, nf4
-from exporters.quantize.held import Held, HeldHalf, HeldInt8, HeldNf4, count_weights, hold
+from exporters.quantize.held import Held, HeldHalf, HeldInt8, HeldNf4, count_weights, hold, release, source_in
 from profiler.errors import InputError, ModelError
 from profiler.records.recipe import EncoderScheme, Precision
 
@@ -62,9 +62,9 @@ class Applied:
 
 @dataclass
 class _Group:
-    """The layers that share one weight."""
+    """The layers that share one weight, which `read` gives."""
 
-    weight: Tensor
+    read: Callable[[], Tensor]
     layers: list[nn.Module] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
 
@@ -72,8 +72,8 @@ class _Group:
 def apply(modules: Sequence[nn.Module], scheme: Scheme) -> Applied:
     """Code the weights of all linear layers and embeddings in place, one after the other; norms and biases stay.
 
-    Afterwards the modules compute in float32 with exactly the weights that the codes stand for. Raises InputError for
-    a pattern that matches nothing, ModelError for undefined weights, which are named.
+    Afterwards the modules compute in float32 with exactly the weights that the codes stand for. Raises ModelError for
+    undefined weights, which are named.
     """
     total = count_weights(modules)
     groups = _groups(modules)
@@ -81,15 +81,13 @@ def apply(modules: Sequence[nn.Module], scheme: Scheme) -> Applied:
     _check_finite(modules)
     coded: dict[str, Held] = {}
     tied: dict[str, str] = {}
-    for group in groups:
+    while groups:
+        group = groups.pop(0)  # so that its source goes before the next is coded
         first, *others = group.names
         tied |= dict.fromkeys(others, first)
-        held = _code(first, group.weight, scheme.rest if first in kept else scheme.name, scheme)
+        held = _code_group(group, scheme.rest if first in kept else scheme.name, scheme)
         if held is not None:
             coded[first] = held
-            for layer in group.layers:
-                hold(layer, held)
-        group.weight = torch.empty(0)  # so that the source goes before the next is coded
     return Applied(
         scheme=scheme,
         coded=coded,
@@ -104,21 +102,43 @@ def apply(modules: Sequence[nn.Module], scheme: Scheme) -> Applied:
     )
 
 
+def _code_group(group: _Group, name: EncoderScheme, scheme: Scheme) -> Held | None:
+    held = _code(group.names[0], group.read, name, scheme)
+    for layer in group.layers:
+        if held is not None:
+            hold(layer, held)
+        elif source_in(layer) is not None:
+            release(layer, nn.Parameter(group.read().float(), requires_grad=False))
+    return held
+
+
 def _groups(modules: Sequence[nn.Module]) -> list[_Group]:
     """Return the weights of linear layers and embeddings, with all layers and names each has."""
     groups: dict[tuple[object, ...], _Group] = {}
     seen: set[int] = set()
     for module in modules:
         for name, layer in module.named_modules():
-            weight = layer._parameters.get("weight")
-            if not isinstance(layer, _LAYERS) or weight is None or id(layer) in seen:
+            if not isinstance(layer, _LAYERS) or id(layer) in seen or (found := _stored(layer)) is None:
                 continue
             seen.add(id(layer))
-            key = (weight.data_ptr(), weight.shape, weight.stride()) if weight.numel() else (id(weight),)
-            group = groups.setdefault(key, _Group(weight.detach()))
+            key, read = found
+            group = groups.setdefault(key, _Group(read))
             group.layers.append(layer)
             group.names.append(f"{name}.weight" if name else "weight")
     return list(groups.values())
+
+
+def _stored(layer: nn.Module) -> tuple[tuple[object, ...], Callable[[], Tensor]] | None:
+    """Return what tells a layer's weight from others, and how to read it; None where it has none or is coded."""
+    source = source_in(layer)
+    if source is not None:
+        return (id(source),), source.read
+    weight = layer._parameters.get("weight")
+    if weight is None:
+        return None
+    detached = weight.detach()
+    key = (weight.data_ptr(), weight.shape, weight.stride()) if weight.numel() else (id(weight),)
+    return key, lambda: detached
 
 
 def matches(name: str, pattern: str) -> bool:
@@ -126,15 +146,19 @@ def matches(name: str, pattern: str) -> bool:
     return fnmatchcase(name, pattern) or fnmatchcase(name, f"*.{pattern}")
 
 
-def _kept(groups: Sequence[_Group], scheme: Scheme) -> list[str]:
-    """Return the first names of the weights that a pattern means by any name."""
-    for pattern in scheme.kept:
-        if not any(matches(name, pattern) for group in groups for name in group.names):
-            names = [name for group in groups for name in group.names]
+def check_kept(modules: Sequence[nn.Module], patterns: Sequence[str]) -> None:
+    """Raise InputError for a pattern that matches no weight which could be coded."""
+    names = [name for group in _groups(modules) for name in group.names]
+    for pattern in patterns:
+        if not any(matches(name, pattern) for name in names):
             raise InputError(
                 f"no weight that can be quantized matches {pattern!r}",
                 hint=f"There are {len(names)}, such as {', '.join(names[:3])}." if names else None,
             )
+
+
+def _kept(groups: Sequence[_Group], scheme: Scheme) -> list[str]:
+    """Return the first names of the weights that a pattern means by any name."""
     return [
         group.names[0]
         for group in groups
@@ -142,11 +166,12 @@ def _kept(groups: Sequence[_Group], scheme: Scheme) -> list[str]:
     ]
 
 
-def _code(name: str, weight: Tensor, scheme: EncoderScheme, asked: Scheme) -> Held | None:
+def _code(name: str, read: Callable[[], Tensor], scheme: EncoderScheme, asked: Scheme) -> Held | None:
     """Code one weight, or return None where it stays in float32."""
+    if scheme == "fp32":
+        return None
+    weight = read()
     try:
-        if scheme == "fp32":
-            return None
         if scheme == "fp16":
             return HeldHalf(_half(weight))
         if scheme == "nf4" and weight.shape[1] % nf4.BLOCK == 0:

@@ -8,7 +8,7 @@ from typing import Any
 import onnx_ir
 import torch
 
-from exporters.parts import TEXT_ENCODER, Graph, Part
+from exporters.parts import Graph, Part
 from exporters.progress import Stages
 from exporters.quiet import quiet
 from exporters.runtimes import Runtime, onnx_half, onnx_weights
@@ -36,7 +36,7 @@ def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Com
         model = _trace(f"{part.name}.{name}", graph, recipe.opset)
         onnx_weights.express(model)
         if precision == "fp16":
-            onnx_half.convert(model, onnx_half.has_plain_weight if part.name == TEXT_ENCODER else onnx_half.nothing)
+            onnx_half.convert(model, onnx_half.has_plain_weight if part.encodes_text else onnx_half.nothing)
         files += write_model(model, folder, path)
         functions[name] = Function(path=path, inputs=_ports(model.graph.inputs), outputs=_ports(model.graph.outputs))
     return Component(functions=functions, files=tuple(files), parameters=part.parameters, precision=precision)

@@ -13,7 +13,7 @@ from profiler.cli.progress import ExportProgress
 from profiler.exporting import Wanted
 from profiler.exporting import export as export_bundle
 from profiler.quantities import format_bytes
-from profiler.records.bundle import Bundle
+from profiler.records.bundle import Bundle, Difference
 from profiler.report.terminal import plain
 
 _NAMES_SHOWN = 3
@@ -75,15 +75,20 @@ def _quantized(bundle: Bundle) -> Iterator[str]:
         done = component.quantization
         if done is None:
             continue
-        same = bundle.verification.components[name].relative
         yield (
             f"{name} as {done.scheme}: {done.bits_per_weight:.2f} bits per weight, {100 * done.coverage:.1f} % of "
-            f"weights covered; output {same:.2g} from PyTorch with the same weights, "
-            f"{done.from_fp32.relative:.2g} from fp32 (relative)"
+            f"weights covered{_distances(bundle.verification.components.get(name), done.from_fp32)}"
         )
         for what, names in (("kept", done.kept), ("int8 instead of nf4", done.fallen_back), ("tied", tuple(done.tied))):
             if names:
                 yield f"  {what}: {_some(names)}"
+
+
+def _distances(same: Difference | None, moved: Difference | None) -> str:
+    """Tell how far the output is from PyTorch's, and how far coding moved it, as far as either was measured."""
+    told = [] if same is None else [f"{same.relative:.2g} from PyTorch with the same weights"]
+    told += [] if moved is None else [f"{moved.relative:.2g} from fp32"]
+    return f"; output {', '.join(told)} (relative)" if told else ""
 
 
 def _some(names: tuple[str, ...]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from msgspec import field
+
 from profiler.records.plan import Port
 from profiler.records.recipe import EncoderScheme, Precision, Recipe
 from profiler.records.record import Record, SchemaVersion, Task
@@ -40,7 +42,7 @@ class Quantization(Record):
     scheme, or by int8 where NF4 cannot hold them (`fallen_back`); `kept` are as precise as the recipe's networks.
     `block` is how many weights share an NF4 scale. `tied` maps further names of a weight to the one it is stored
     under. `ideal_bytes` are codes, scales and all other weights in float32. `from_fp32` is how far the source's output
-    with these weights is from that with its own.
+    with these weights is from that with its own; random weights have none.
     """
 
     scheme: EncoderScheme
@@ -54,7 +56,7 @@ class Quantization(Record):
     tied_saved_bytes: int
     ideal_bytes: int
     file_bytes: int
-    from_fp32: Difference
+    from_fp32: Difference | None = None
 
 
 class Component(Record):
@@ -79,11 +81,31 @@ class Source(Record):
     weights_sha256: str
 
 
+class PromptForm(Record):
+    """How a task's prompt is wrapped before it is made token ids: `{prompt}` in the templates stands for it.
+
+    `lowercase` strips and lowers the prompt, not the template. At most `limit` tokens are kept (None: as many as fit);
+    where `cut` is false, a prompt of more is refused instead. The first `hidden` tokens, which are the template's, are
+    masked as padding is.
+    """
+
+    template: str = "{prompt}"
+    negative_template: str = "{prompt}"
+    lowercase: bool = False
+    limit: int | None = None
+    cut: bool = True
+    hidden: int = 0
+
+
 class PromptEncoding(Record):
-    """How a prompt becomes token ids: a `tokenizers` file that pads and truncates to `length`."""
+    """How a prompt becomes token ids: a `tokenizers` file that pads and truncates to `length`.
+
+    `forms` say how a task wraps its prompts; one that is not there takes them as they are.
+    """
 
     tokenizer: str
     length: int
+    forms: dict[Task, PromptForm] = field(default_factory=dict)
 
 
 class DefaultInputs(Record):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,11 @@ import msgspec
 
 from exporters.families import stable_diffusion
 from exporters.guide_step import guide_step
+from exporters.networks import Networks
 from exporters.parts import Model, Part
-from exporters.plans import branches_of
 from exporters.progress import Stages
 from exporters.runtimes.onnx import export_part
-from exporters.schedules import tabulate
+from exporters.schedules import fresh, tabulate
 from exporters.tasks import PlannedTask, Planner
 from exporters.verify import Verifier
 from profiler.records.bundle import Component, ImageDifference
@@ -40,24 +41,24 @@ class Rescheduler:
     ) -> ImageDifference:
         """Plan a task anew and compare its image with the source's."""
         recipe = recipe or small_recipe()
-        model, part, planned, components = self._plan(task, settings, scheduler, recipe)
+        model, planned, components = self._plan(task, settings, scheduler, recipe)
         verifier = Verifier(model, components, self._folder, OnnxRuntimeEngine(threads=1), Stages())
-        return verifier.verify([part], {task: planned}, recipe).images[task]
+        return verifier.verify({task: planned}, recipe, self._exported.bundle.verification.components)[task]
 
     def _plan(
         self, task: Task, settings: TaskDefaults, scheduler: Any, recipe: Recipe
-    ) -> tuple[Model, Part, PlannedTask, dict[str, Component]]:
-        model = stable_diffusion.load(self._exported.source, recipe)
+    ) -> tuple[Model, PlannedTask, dict[str, Component]]:
+        model = stable_diffusion.load(Networks(self._exported.source), recipe)
         if scheduler is not None:
             model = with_scheduler(model, scheduler)
-        table = tabulate(model.scheduler, [settings.steps], ())
-        part = _needed(guide_step(table, model.latents, 3), len(branches_of(model, task, settings)))
+        table = tabulate(model.scheduler, model.schedulers, [settings.steps], ())
+        part = _needed(guide_step(table, model.latents, 3), len(model.condition(task, settings).branches))
         guide = self._export(part, f"{table.terms}_{table.stochastic}")
         components = {**self._exported.bundle.components, "guide_step": guide}
         planner = Planner(
             model=model, recipe=recipe, table=table, components=components, pictures=self._folder, folder=self._folder
         )
-        return model, part, planner.plan(task, settings), components
+        return model, planner.plan(task, settings), components
 
     def _export(self, part: Part, form: str) -> Component:
         for name, graph in part.graphs.items():
@@ -77,8 +78,7 @@ def with_scheduler(model: Model, scheduler: Any) -> Model:
     """Give a loaded model, and the pipeline behind its reference, another scheduler."""
     pipeline = model.run_reference.args[0]  # type: ignore[attr-defined]
     pipeline.scheduler = scheduler
-    fields = {name: getattr(model, name) for name in model.__dataclass_fields__}
-    return Model(**{**fields, "scheduler": scheduler})
+    return replace(model, scheduler=type(scheduler).__name__, schedulers=fresh(scheduler))
 
 
 def changed(settings: TaskDefaults, **changes: Any) -> TaskDefaults:

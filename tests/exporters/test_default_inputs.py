@@ -10,11 +10,13 @@ import pytest
 from safetensors.numpy import load_file
 
 from exporters import default_inputs
-from exporters.default_inputs import draw_test_picture, job_inputs, source_picture
+from exporters.default_inputs import draw_test_picture, job_inputs, source_picture, words_of
 from exporters.families import stable_diffusion
+from exporters.networks import Networks
 from exporters.parts import Model
 from profiler import bundle_files
 from profiler.errors import MissingSource
+from profiler.records.bundle import PromptForm
 from profiler.records.plan import Guidance, Plan, Port
 from profiler.records.spec import TaskDefaults
 from tests.exporters.conftest import Exported
@@ -25,7 +27,7 @@ EDIT = TaskDefaults(prompt="a red square", steps=4, text_guidance=3.0, seed=3)
 
 @pytest.fixture(scope="module")
 def model(edit_source: Path) -> Model:
-    return stable_diffusion.load(edit_source, small_recipe())
+    return stable_diffusion.load(Networks(edit_source), small_recipe())
 
 
 def plan_with(step_noise_rounds: int) -> Plan:
@@ -56,7 +58,9 @@ def test_noise_is_numpys_own_for_the_seed(edit_bundle: Exported) -> None:
 
 
 def test_more_rounds_keep_the_noise_that_fewer_had(tmp_path: Path) -> None:
-    few, many = (job_inputs(plan_with(rounds), EDIT, None, tmp_path) for rounds in (3, 8))
+    few, many = (
+        job_inputs(plan_with(rounds), EDIT, None, words_of(tmp_path / "none", PromptForm())) for rounds in (3, 8)
+    )
     np.testing.assert_array_equal(few["noise"], many["noise"])
     np.testing.assert_array_equal(few["step_noise"], many["step_noise"][:3])
 
@@ -104,6 +108,6 @@ def test_the_drawn_picture_is_not_flat() -> None:
 
 
 def test_a_model_without_a_source_ships_no_constants(generate_source: Path, tmp_path: Path) -> None:
-    plain = stable_diffusion.load(generate_source, small_recipe())
-    default_inputs.write_source_constants(plain, tmp_path / "constants.safetensors")
+    plain = stable_diffusion.load(Networks(generate_source), small_recipe())
+    default_inputs.write_constants(plain, tmp_path / "constants.safetensors")
     assert not list(tmp_path.iterdir())

@@ -43,15 +43,15 @@ def test_without_guidance_one_branch_is_left(scale: float) -> None:
 @pytest.mark.parametrize("image", [None, 1.0])
 def test_at_image_guidance_one_the_branch_without_an_image_is_not_called(image: float | None) -> None:
     branches = source_branches(Guidance(text=3.0, image=image), "blank_latents")
-    assert [(branch.text, branch.source, branch.weight) for branch in branches] == [
-        ("text_states", "blank_latents", 3.0),
-        ("negative_states", "blank_latents", -2.0),
+    assert [(branch.bind, branch.weight) for branch in branches] == [
+        ({"text_states": "text_states", "source_latents": "blank_latents"}, 3.0),
+        ({"text_states": "negative_states", "source_latents": "blank_latents"}, -2.0),
     ]
 
 
 def test_the_unguided_branch_sees_zero_latents() -> None:
     branches = source_branches(Guidance(text=3.0, image=1.5), "source_latents")
-    assert [branch.source for branch in branches] == ["source_latents", "source_latents", "zero_latents"]
+    assert [branch.bind["source_latents"] for branch in branches] == ["source_latents"] * 2 + ["zero_latents"]
 
 
 def test_image_guidance_below_one_is_refused() -> None:

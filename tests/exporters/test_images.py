@@ -9,6 +9,7 @@ import pytest
 
 from exporters.default_inputs import draw_test_picture
 from exporters.families import stable_diffusion
+from exporters.networks import Networks
 from exporters.parts import ReferenceInputs
 from exporters.verify import difference
 from profiler.errors import BeyondTolerance
@@ -46,11 +47,11 @@ def editing(edit_bundle: Exported, tmp_path_factory: pytest.TempPathFactory) -> 
     ids=str,
 )
 def test_the_small_pipeline_shows_what_a_comparison_must_notice(edit_source: Path, change: dict[str, object]) -> None:
-    run = stable_diffusion.load(edit_source, small_recipe()).run_reference
+    run = stable_diffusion.load(Networks(edit_source), small_recipe()).run_reference
     noise = np.random.default_rng(0).standard_normal((1, 4, 4, 4), dtype=np.float32)
     source = draw_test_picture(SIDE, SIDE)
     before, after = (
-        run(ReferenceInputs(settings=settings, noise=noise, source_image=source)).image
+        run(ReferenceInputs(task="edit", settings=settings, noise=noise, source_image=source)).image
         for settings in (EDIT, changed(EDIT, **change))
     )
     assert difference(after, before).relative > 100 * CLOSE

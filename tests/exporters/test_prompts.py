@@ -1,4 +1,4 @@
-"""Prompts with the tokenizers library alone."""
+"""The tokenizer file that a bundle ships, against the pipeline's own tokenizer."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from exporters.prompts import encode_prompt, write_tokenizer
+from exporters.prompts import write_tokenizer
 from profiler.errors import InputError
+from profiler.prompts import PLAIN, encode
 from tests.exporters.small_pipelines import PROMPT_LENGTH, build_tokenizer
 
 PROMPTS = ["", "red", "a red square", "A  Red\tSquare!", "ünïcode 漢字 🦊", "word " * 40, "<|endoftext|> red"]
@@ -30,7 +31,7 @@ def stock_ids(prompt: str) -> list[int]:
 
 @pytest.mark.parametrize("prompt", PROMPTS)
 def test_ids_are_the_pipelines_own(path: Path, prompt: str) -> None:
-    ids = encode_prompt(path, prompt)
+    ids = encode(path, PLAIN, prompt).ids
     assert ids.shape == (1, PROMPT_LENGTH)
     assert ids.dtype == "int32"
     assert ids[0].tolist() == stock_ids(prompt)
@@ -39,7 +40,7 @@ def test_ids_are_the_pipelines_own(path: Path, prompt: str) -> None:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(prompt=st.text(max_size=30))
 def test_any_text_gives_the_pipelines_own_ids(path: Path, prompt: str) -> None:
-    assert encode_prompt(path, prompt)[0].tolist() == stock_ids(prompt)
+    assert encode(path, PLAIN, prompt).ids[0].tolist() == stock_ids(prompt)
 
 
 def test_the_file_pads_and_cuts_by_itself(path: Path) -> None:

@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from exporters.parts import Floats
-from exporters.schedules import DrawnNoise, Schedule, ScheduleTable, Trace, constant, probe, tabulate
+from exporters.schedules import DrawnNoise, Schedule, ScheduleTable, Trace, constant, fresh, probe, tabulate
 from profiler import codec
 from profiler.errors import InputError
 from profiler.records.plan import Schedules
@@ -28,6 +28,10 @@ from tests.exporters.small_pipelines import sd_scheduler
 FEW = (1, 2, 3, 4, 7, 20)
 TERMS = {"pndm": 4, "lms": 4, "unipc": 3, "dpm_2m": 2, "dpm_2m_sde": 2, "dpm_single": 2, "deis": 2, "heun": 2}
 STOCHASTIC = {"euler_ancestral", "ddpm", "dpm_2m_sde", "lcm"}
+
+
+def tabulated(scheduler: Any, *counts: Any) -> ScheduleTable:
+    return tabulate(type(scheduler).__name__, fresh(scheduler), *counts)
 
 
 def replay(table: ScheduleTable, schedule: Schedule, trace: Trace) -> Floats:
@@ -56,9 +60,9 @@ def relative_error(found: Any, expected: Any) -> float:
 @pytest.mark.parametrize("name", SCHEDULERS)
 def test_the_numbers_repeat_the_schedulers_own_loop_on_data_they_were_not_fitted_to(name: str) -> None:
     scheduler = SCHEDULERS[name]()
-    table = tabulate(scheduler, [4], FEW)
+    table = tabulated(scheduler, [4], FEW)
     for steps, schedule in table.by_steps.items():
-        trace = probe(scheduler, steps, seed=99)
+        trace = probe(fresh(scheduler), steps, seed=99)
         assert relative_error(replay(table, schedule, trace), trace.samples[-1]) < 2e-5, steps
     assert table.terms == TERMS.get(name, 1)
     assert table.stochastic == (name in STOCHASTIC)
@@ -74,14 +78,14 @@ def test_any_step_count_and_seed_gives_the_same_loop(name: str, steps: int, seed
     scheduler = SCHEDULERS[name]()
     if name == "lcm":
         steps = min(steps, 50)
-    table = tabulate(scheduler, [steps], ())
-    trace = probe(scheduler, steps, seed=seed)
+    table = tabulated(scheduler, [steps], ())
+    trace = probe(fresh(scheduler), steps, seed=seed)
     assert relative_error(replay(table, table.by_steps[steps], trace), trace.samples[-1]) < 5e-5
 
 
 @pytest.mark.parametrize(("name", "rounds"), [("ddim", 6), ("pndm", 7), ("heun", 11)])
 def test_there_are_as_many_rounds_as_the_scheduler_has_timesteps(name: str, rounds: int) -> None:
-    schedule = tabulate(SCHEDULERS[name](), [6], ()).by_steps[6]
+    schedule = tabulated(SCHEDULERS[name](), [6], ()).by_steps[6]
     assert schedule.rounds == rounds
     constants = schedule.constants()
     assert constants["timesteps"].shape == (rounds, 1)
@@ -91,7 +95,7 @@ def test_there_are_as_many_rounds_as_the_scheduler_has_timesteps(name: str, roun
 
 def test_input_scales_are_the_schedulers_own() -> None:
     scheduler = sd_scheduler(EulerDiscreteScheduler)
-    schedule = tabulate(scheduler, [5], ()).by_steps[5]
+    schedule = tabulated(scheduler, [5], ()).by_steps[5]
     scheduler.set_timesteps(5)
     sigmas = scheduler.sigmas[:5].double().numpy()
     np.testing.assert_allclose(schedule.input_scales, 1 / np.sqrt(sigmas**2 + 1), rtol=1e-6)
@@ -99,7 +103,7 @@ def test_input_scales_are_the_schedulers_own() -> None:
 
 
 def test_the_last_rounds_next_input_scale_is_one_because_nothing_follows() -> None:
-    schedule = tabulate(sd_scheduler(EulerDiscreteScheduler), [5], ()).by_steps[5]
+    schedule = tabulated(sd_scheduler(EulerDiscreteScheduler), [5], ()).by_steps[5]
     assert schedule.constants()["next_input_scales"].values[-1] == 1.0
 
 
@@ -110,22 +114,22 @@ def test_the_last_rounds_next_input_scale_is_one_because_nothing_follows() -> No
 )
 def test_a_scheduler_that_is_not_linear_is_refused(options: dict[str, bool]) -> None:
     with pytest.raises(InputError, match="not linear") as caught:
-        tabulate(sd_scheduler(DDIMScheduler, **options), [5], ())
+        tabulated(sd_scheduler(DDIMScheduler, **options), [5], ())
     assert "clip_sample" in str(caught.value)
 
 
 def test_step_counts_that_the_scheduler_refuses_are_left_out() -> None:
-    table = tabulate(sd_scheduler(LCMScheduler, original_inference_steps=10), [4])
+    table = tabulated(sd_scheduler(LCMScheduler, original_inference_steps=10), [4])
     assert sorted(table.by_steps) == list(range(1, 11))
 
 
 def test_a_required_step_count_that_the_scheduler_refuses_is_an_input_error() -> None:
     with pytest.raises(InputError, match="LCMScheduler cannot run with 20 steps"):
-        tabulate(sd_scheduler(LCMScheduler, original_inference_steps=10), [20])
+        tabulated(sd_scheduler(LCMScheduler, original_inference_steps=10), [20])
 
 
 def test_a_flow_matching_scheduler_without_input_scaling_is_probed_too() -> None:
-    table = tabulate(FlowMatchEulerDiscreteScheduler(), [4], ())
+    table = tabulated(FlowMatchEulerDiscreteScheduler(), [4], ())
     np.testing.assert_allclose(table.by_steps[4].coefficients[:, 0], 1, atol=1e-6)
     assert table.by_steps[4].start_scale == 1.0
 
@@ -134,12 +138,12 @@ def test_probing_leaves_the_given_scheduler_as_it_was() -> None:
     scheduler = sd_scheduler(DDPMScheduler, clip_sample=False)
     scheduler.set_timesteps(7)
     before = scheduler.timesteps.clone()
-    tabulate(scheduler, [3], ())
+    tabulated(scheduler, [3], ())
     assert torch.equal(scheduler.timesteps, before)
 
 
 def test_the_record_of_fifty_step_counts_is_small_and_reads_back() -> None:
-    table = tabulate(SCHEDULERS["dpm_2m"](), [20])
+    table = tabulated(SCHEDULERS["dpm_2m"](), [20])
     data = codec.encode(table.record())
     assert len(data) < 100_000
     assert codec.decode(data, Schedules, where="here") == table.record()

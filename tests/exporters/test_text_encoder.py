@@ -46,6 +46,7 @@ def test_a_bundle_of_each_scheme_is_verified_and_runs(
     assert encoder.precision == scheme
     assert done is not None
     assert done.coverage > 0.95
+    assert done.from_fp32 is not None
     assert 0 < done.from_fp32.relative < 0.5
     assert bundle.verification.components["text_encoder"].relative < (1e-3 if scheme == "fp16" else 1e-6)
     assert f"the same {scheme} weights" in bundle.verification.reference

@@ -9,11 +9,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from exporters.families import stable_diffusion
 from exporters.parts import Graph, Part, Reference
 from exporters.progress import Stages
 from exporters.runtimes.onnx import export_part
-from exporters.verify import Verifier, check_tolerance, difference, image_difference
+from exporters.verify import check_tolerance, difference, image_difference, verify_part
 from profiler.errors import BeyondTolerance, ModelError
 from profiler.records.bundle import Component, Difference, ImageDifference
 from profiler.runner.engines.onnxruntime_engine import OnnxRuntimeEngine
@@ -91,21 +90,18 @@ def test_a_component_with_undefined_output_counts_as_the_worst() -> None:
         check_tolerance("edit", image_of(Difference(max_absolute=1, relative=1)), small_recipe(), parts)
 
 
-def verifier(components: dict[str, Component], folder: Path, source: Path) -> Verifier:
-    model = stable_diffusion.load(source, small_recipe())
-    return Verifier(model, components, folder, OnnxRuntimeEngine(threads=1), Stages())
+def verified(component: Component, folder: Path, amount: float) -> Difference:
+    return verify_part(adding(amount), component, folder, OnnxRuntimeEngine(threads=1))
 
 
-def test_a_component_is_compared_with_its_eager_module(generate_source: Path, tmp_path: Path) -> None:
+def test_a_component_is_compared_with_its_eager_module(tmp_path: Path) -> None:
     component = export_part(adding(1.0), tmp_path, small_recipe(), Stages())
-    found = verifier({"adds": component}, tmp_path, generate_source).verify([adding(1.0)], {}, 1e-3)
-    assert found.components["adds"] == EXACT
-    wrong = verifier({"adds": component}, tmp_path, generate_source).verify([adding(1.5)], {}, 1e-3)
-    assert wrong.components["adds"].max_absolute == pytest.approx(0.5)
+    assert verified(component, tmp_path, 1.0) == EXACT
+    assert verified(component, tmp_path, 1.5).max_absolute == pytest.approx(0.5)
 
 
-def test_a_component_that_does_not_load_is_the_models_fault(generate_source: Path, tmp_path: Path) -> None:
+def test_a_component_that_does_not_load_is_the_models_fault(tmp_path: Path) -> None:
     component = export_part(adding(1.0), tmp_path, small_recipe(), Stages())
     (tmp_path / component.files[0]).write_bytes(b"no graph")
     with pytest.raises(ModelError, match="adds does not run"):
-        verifier({"adds": component}, tmp_path, generate_source).verify([adding(1.0)], {}, 1e-3)
+        verified(component, tmp_path, 1.0)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from exporters.quantize import int8, nf4
 from exporters.quantize.held import DECOMPOSITIONS, HeldHalf, HeldInt8, HeldNf4, count_weights
-from exporters.quantize.schemes import Scheme, apply
+from exporters.quantize.schemes import Scheme, apply, check_kept
 from profiler.errors import InputError, ModelError
 from profiler.records.recipe import EncoderScheme
 
@@ -103,7 +103,7 @@ def test_what_is_kept_is_as_precise_as_the_rest() -> None:
 
 def test_a_pattern_that_matches_nothing_is_the_users_mistake() -> None:
     with pytest.raises(InputError, match="no weight that can be quantized matches 'norm") as caught:
-        apply([words()], Scheme(name="int8", kept=("norm.*",)))
+        check_kept([words()], ("wide.*", "norm.*"))
     assert "words.weight" in str(caught.value)
 
 

@@ -13,7 +13,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from exporters.parts import TEXT_ENCODER, Graph, Part
+from exporters.parts import Graph, Part
 from exporters.progress import Stages
 from exporters.quantize.schemes import Scheme, apply
 from exporters.runtimes import onnx as onnx_runtime
@@ -40,8 +40,9 @@ class Rows(nn.Module):
         return states
 
 
-def part_of(module: nn.Module, value: Tensor, name: str = TEXT_ENCODER) -> Part:
-    return Part(name=name, graphs={"encode": Graph(module=module, inputs={"value": value}, outputs=("states",))})
+def part_of(module: nn.Module, value: Tensor, name: str = "text_encoder") -> Part:
+    graph = Graph(module=module, inputs={"value": value}, outputs=("states",))
+    return Part(name=name, graphs={"encode": graph}, encodes_text=name == "text_encoder")
 
 
 def written(part: Part, scheme: EncoderScheme, folder: Path) -> Path:
