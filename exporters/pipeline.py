@@ -5,30 +5,41 @@ from __future__ import annotations
 import importlib.metadata
 from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
+from typing import NamedTuple
 
 from exporters import default_inputs, plans, prompts, schedules, sources, text_encoder
-from exporters.component import make_component, stages_of
-from exporters.families import stable_diffusion
+from exporters.child import ComponentJob, ImagesJob, MadeComponent, Origin
+from exporters.children import CHILD_FROM_PARAMETERS, Children, TellMaking, alone, bring, say_nothing
+from exporters.families import Family, family_of
 from exporters.guide_step import guide_step
 from exporters.networks import Networks
 from exporters.parts import Model, Part
 from exporters.progress import Progress, Stages, silent
-from exporters.runtimes import check_expresses, runtime
-from exporters.tasks import TOKENIZER, Planner
+from exporters.runtimes import Runtime, check_expresses, runtime
+from exporters.schedules import ScheduleTable
+from exporters.steps import make_component, stages_of
+from exporters.tasks import TOKENIZER, PlannedTask, Planner
 from exporters.verify import Verifier
 from exporters.weights import weights_of
 from profiler import codec
 from profiler.bundle_files import MANIFEST, describe, written_whole
-from profiler.errors import InputError, UnknownName
-from profiler.records.bundle import Bundle, BundleFile, PromptEncoding, Verification
+from profiler.errors import InputError
+from profiler.records.bundle import (
+    Bundle,
+    BundleFile,
+    Component,
+    Difference,
+    PromptEncoding,
+    Source,
+    TaskPlan,
+    Verification,
+)
 from profiler.records.recipe import Recipe
 from profiler.records.record import Task
 from profiler.records.spec import ModelSpec, TaskDefaults
 
-FAMILIES = {stable_diffusion.NAME: stable_diffusion}
 _TOOLS = ("torch", "diffusers", "transformers", "tokenizers")
-_RANDOM = "random weights: an image of them says nothing that the components do not"
+_NOT_AT_RANDOM = "whole images of random weights say nothing that their components do not"
 
 
 def export(
@@ -39,64 +50,43 @@ def export(
     tasks: Mapping[Task, TaskDefaults] | None = None,
     weights: str = "",
     progress: Progress = silent,
+    tell_making: TellMaking = say_nothing,
+    child_from: int = CHILD_FROM_PARAMETERS,
 ) -> Bundle:
     """Export a model as a verified bundle in a new folder; on any error nothing is left there.
 
-    `tasks` replaces the spec's tasks and their settings; `weights` may be `random:SEED`. Raises InputError (and
-    MissingSource) for what cannot be loaded or expressed, ModelError for what torch cannot export, BeyondTolerance for
-    what came out different.
+    `tasks` replaces the spec's tasks and their settings; `weights` may be `random:SEED`. Components of `child_from`
+    parameters and more are made in processes of their own; `tell_making` hears what each of those took. Raises
+    InputError (and MissingSource) for what cannot be loaded or expressed, ModelError for what torch cannot export,
+    BeyondTolerance for what came out different.
     """
     settings = dict(tasks or spec.tasks)
-    family, target = _family(spec.family), runtime(recipe.runtime)
+    family, target = family_of(spec.family), runtime(recipe.runtime)
     check_expresses(recipe, target)
     stages = Stages(progress)
-    with written_whole(destination) as folder:
+    with alone(destination) as waiting, written_whole(destination) as folder:
         stages.begin("load")
         located = sources.locate(spec, family.SUBFOLDERS, weights)
-        model: Model = family.load(Networks(located.folder, weights_of(weights)), recipe)
-        _check_tasks(spec, model, settings)
-        text_encoder.check_scheme(model.title, list(model.parts.values()), recipe)
-
+        origin = Origin(spec=spec, recipe=recipe, folder=str(located.folder), weights=weights)
+        model = _open(origin, family, settings)
         stages.begin("schedules")
-        table = schedules.tabulate(model.scheduler, model.schedulers, [chosen.steps for chosen in settings.values()])
-        parts = [*model.parts.values(), guide_step(table, model.latents, model.most_branches)]
+        table, guide = _schedule(model, settings)
+        parts = [*model.parts.values(), guide]
         stages.expect(_stages_left(parts, len(settings)))
 
-        made = {part.name: make_component(part, target, folder, recipe, stages) for part in parts}
+        work = _Work(origin, target, located.source, folder, stages, Children(waiting, stages, tell_making), child_from)
+        made = {part.name: work.make(part) for part in parts}
         components = {name: each.component for name, each in made.items()}
         differences = {name: each.difference for name, each in made.items() if each.difference is not None}
 
         stages.begin("plans and inputs")
-        prompts.write_tokenizer(model.tokenizer, model.prompt_length, folder / TOKENIZER)
-        default_inputs.write_constants(model, folder / plans.CONSTANTS_FILE)
-        planner = Planner(
-            model=model, recipe=recipe, table=table, components=components, pictures=sources.REGISTRY, folder=folder
-        )
+        planner = _planner(model, recipe, table, components, folder)
         planned = {task: planner.plan(task, chosen) for task, chosen in sorted(settings.items())}
-
-        engine = target.engine()
-        images = Verifier(model, components, folder, engine, stages).verify(planned, recipe, differences)
+        written = {task: planner.write(chosen) for task, chosen in planned.items()}
+        checked = work.check_images(model, components, differences, planned, written)
 
         stages.begin("manifest")
-        written = {task: planner.write(chosen) for task, chosen in planned.items()}
-        bundle = Bundle(
-            model=spec.name,
-            source=located.source,
-            licence=spec.licence,
-            recipe=recipe,
-            components=components,
-            tasks=written,
-            prompt_encoding=PromptEncoding(tokenizer=TOKENIZER, length=model.prompt_length, forms=dict(model.prompts)),
-            verification=Verification(
-                reference=text_encoder.reference_title(model.title, recipe),
-                components=differences,
-                images=images,
-                engine=f"{engine.name} {engine.version}",
-                not_run=target.not_run,
-            ),
-            files=_files(folder),
-            tools={name: importlib.metadata.version(name) for name in (*_TOOLS, *target.tools)},
-        )
+        bundle = _manifest(origin, target, located.source, model, components, written, checked, folder)
         (folder / MANIFEST).write_bytes(codec.encode_pretty(bundle))
     stages.finish()
     return bundle
@@ -104,25 +94,125 @@ def export(
 
 def subfolders(spec: ModelSpec) -> sources.Subfolders:
     """Return the parts of a source folder that the spec's family reads."""
-    found: sources.Subfolders = _family(spec.family).SUBFOLDERS
-    return found
+    return family_of(spec.family).SUBFOLDERS
 
 
-def _family(name: str) -> ModuleType:
-    if name not in FAMILIES:
-        raise UnknownName("model family", name, FAMILIES)
-    return FAMILIES[name]
-
-
-def _check_tasks(spec: ModelSpec, model: Model, settings: Mapping[Task, TaskDefaults]) -> None:
+def _open(origin: Origin, family: Family, settings: Mapping[Task, TaskDefaults]) -> Model:
+    """Take the model apart, and refuse what it cannot do before anything is made."""
+    model = family.load(Networks(Path(origin.folder), weights_of(origin.weights)), origin.recipe)
     for task in settings:
         if task not in model.tasks:
-            raise InputError(f"{spec.name} cannot {task}; its pipeline can {' and '.join(model.tasks)}")
+            raise InputError(f"{origin.spec.name} cannot {task}; its pipeline can {' and '.join(model.tasks)}")
+        model.condition(task, settings[task])
+    text_encoder.check_scheme(model.title, list(model.parts.values()), origin.recipe)
+    return model
+
+
+def _schedule(model: Model, settings: Mapping[Task, TaskDefaults]) -> tuple[ScheduleTable, Part]:
+    table = schedules.tabulate(model.scheduler, model.schedulers, [chosen.steps for chosen in settings.values()])
+    return table, guide_step(table, model.latents, model.most_branches)
 
 
 def _stages_left(parts: list[Part], tasks: int) -> int:
     """Count the schedules and what follows: components, inputs, one check per task, manifest."""
     return 1 + sum(stages_of(part) for part in parts) + 1 + tasks + 1
+
+
+class _Work(NamedTuple):
+    """Where components are made and images compared: small ones here, others in processes of their own."""
+
+    origin: Origin
+    target: Runtime
+    source: Source
+    folder: Path
+    stages: Stages
+    children: Children
+    child_from: int
+
+    def make(self, part: Part) -> MadeComponent:
+        """Make a component below the bundle's folder."""
+        if part.parameters < self.child_from:
+            return make_component(part, self.target, self.folder, self.origin.recipe, self.stages)
+        identity = repr((self.source.weights_sha256, sorted(_tools(self.target).items())))
+        job = ComponentJob(origin=self.origin, identity=identity, part=part.name, destination="")
+        made, ready = self.children.make(job)
+        bring(ready, self.folder)
+        return made
+
+    def check_images(
+        self,
+        model: Model,
+        components: dict[str, Component],
+        differences: dict[str, Difference],
+        planned: Mapping[Task, PlannedTask],
+        written: dict[Task, TaskPlan],
+    ) -> Verification:
+        """Compare whole images where that says something; components were compared as they were made."""
+        engine, recipe = self.target.engine(), self.origin.recipe
+        images, why_not = {}, None
+        if any(part.parameters >= self.child_from for part in model.parts.values()):
+            if self.origin.weights:
+                why_not = _NOT_AT_RANDOM
+            else:
+                settings = {task: each.settings for task, each in planned.items()}
+                job = ImagesJob(
+                    origin=self.origin,
+                    bundle=str(self.folder),
+                    components=components,
+                    differences=differences,
+                    settings=settings,
+                    tasks=written,
+                )
+                images = self.children.compare_images(job)
+        else:
+            verifier = Verifier(model, components, self.folder, engine, self.stages)
+            images = verifier.verify(planned, recipe, differences)
+        return Verification(
+            reference=text_encoder.reference_title(model.title, recipe),
+            components=differences,
+            images=images,
+            engine=f"{engine.name} {engine.version}",
+            not_run=self.target.not_run,
+            images_not_run=why_not,
+        )
+
+
+def _planner(
+    model: Model, recipe: Recipe, table: ScheduleTable, components: Mapping[str, Component], folder: Path
+) -> Planner:
+    prompts.write_tokenizer(model.tokenizer, model.prompt_length, folder / TOKENIZER)
+    default_inputs.write_constants(model, folder / plans.CONSTANTS_FILE)
+    return Planner(
+        model=model, recipe=recipe, table=table, components=components, pictures=sources.REGISTRY, folder=folder
+    )
+
+
+def _manifest(
+    origin: Origin,
+    target: Runtime,
+    source: Source,
+    model: Model,
+    components: dict[str, Component],
+    written: dict[Task, TaskPlan],
+    verification: Verification,
+    folder: Path,
+) -> Bundle:
+    return Bundle(
+        model=origin.spec.name,
+        source=source,
+        licence=origin.spec.licence,
+        recipe=origin.recipe,
+        components=components,
+        tasks=written,
+        prompt_encoding=PromptEncoding(tokenizer=TOKENIZER, length=model.prompt_length, forms=dict(model.prompts)),
+        verification=verification,
+        files=_files(folder),
+        tools=_tools(target),
+    )
+
+
+def _tools(target: Runtime) -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in (*_TOOLS, *target.tools)}
 
 
 def _files(folder: Path) -> tuple[BundleFile, ...]:

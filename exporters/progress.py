@@ -35,6 +35,10 @@ class Stages:
         self._stage = stage
         self._done += 1
 
+    def note(self, text: str) -> None:
+        """Tell more of the stage that has begun."""
+        self._tell(text, self._done - 1, self._total)
+
     @contextlib.contextmanager
     def heartbeat(self, every_s: float = HEARTBEAT_S) -> Iterator[None]:
         """Tell, from a thread, for how long the stage has been going on, while a toolchain that says nothing works."""
@@ -54,4 +58,4 @@ class Stages:
     def _beat(self, ended: threading.Event, every_s: float) -> None:
         start_s = time.monotonic()
         while not ended.wait(every_s):
-            self._tell(f"{self._stage}, {time.monotonic() - start_s:.0f} s", self._done - 1, self._total)
+            self.note(f"{self._stage}, {time.monotonic() - start_s:.0f} s")

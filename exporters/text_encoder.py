@@ -41,14 +41,23 @@ def check_scheme(title: str, parts: Sequence[Part], recipe: Recipe) -> None:
 
 
 def quantize(part: Part, recipe: Recipe) -> Quantized | None:
-    """Code a text encoder's weights in place; from now on the model is its own reference with these weights.
+    """Code a text encoder's weights in place and tell what that did.
 
-    Returns None for other parts, and where the recipe leaves them alone. Raises ModelError for undefined weights.
+    From now on the model is its own reference with these weights. Returns None for other parts, and where the recipe
+    leaves them alone. Raises ModelError for undefined weights.
     """
-    if recipe.text_encoder == "fp32" or not part.encodes_text or not part.parameters:
-        return None
     # Random weights have no meaning that coding them could blur.
-    before = None if part.random else _outputs(part)
+    before = _outputs(part) if _is_coded(part, recipe) and not part.random else None
+    applied = code(part, recipe)
+    if applied is None:
+        return None
+    return Quantized(applied=applied, from_fp32=None if before is None else difference(_outputs(part), before))
+
+
+def code(part: Part, recipe: Recipe) -> Applied | None:
+    """Code a text encoder's weights in place; None for other parts, and where the recipe leaves them alone."""
+    if not _is_coded(part, recipe):
+        return None
     # Core ML has one float type a program: scales are as wide as what it computes in.
     halves = recipe.runtime == "coreml" and recipe.precision == "fp16"
     scheme = Scheme(
@@ -57,8 +66,11 @@ def quantize(part: Part, recipe: Recipe) -> Quantized | None:
         rest=recipe.precision,
         absmax_dtype=torch.float16 if halves else torch.float32,
     )
-    applied = apply(part.modules, scheme)
-    return Quantized(applied=applied, from_fp32=None if before is None else difference(_outputs(part), before))
+    return apply(part.modules, scheme)
+
+
+def _is_coded(part: Part, recipe: Recipe) -> bool:
+    return recipe.text_encoder != "fp32" and part.encodes_text and bool(part.parameters)
 
 
 def reference_title(title: str, recipe: Recipe) -> str:

@@ -105,10 +105,10 @@ def weights_of(name: str) -> Weights:
 def build_empty(cls: Any, config: dict[str, Any], options: dict[str, Any]) -> nn.Module:
     """Build a network of diffusers or transformers whose parameters have a shape, and no memory; buffers are real."""
     with init_empty_weights(include_buffers=False):
-        if hasattr(cls, "config_class") and cls.config_class is not None:
-            built = cls._from_config(cls.config_class.from_dict(config), **options)
-        else:
-            built = cls.from_config(config, **options)
+        if getattr(cls, "config_class", None) is None:
+            return cls.from_config(config, **options)  # type: ignore[no-any-return]
+        built = cls._from_config(cls.config_class.from_dict(config), **options)
+    built.tie_weights()  # what was tied while it was built came apart when its memory was taken away
     return built  # type: ignore[no-any-return]
 
 

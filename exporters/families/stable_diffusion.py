@@ -28,6 +28,7 @@ from exporters.guidance import (
 )
 from exporters.networks import Networks
 from exporters.parts import Floats, Graph, Model, Part, Reference, ReferenceInputs, image_tensor
+from exporters.quiet import quiet
 from exporters.schedules import DrawnNoise, fresh
 from exporters.sources import Subfolders
 from profiler.errors import InputError
@@ -74,7 +75,7 @@ def load(networks: Networks, recipe: Recipe) -> Model:
         most_branches=3 if edits else 2,
         condition=partial(condition, pipeline.tokenizer.model_max_length, image if edits else None),
         run_reference=partial(run_reference, pipeline),
-        constants=_source_constants(parts["image_encoder"], image) if edits else {},
+        constants=_source_constants(parts["image_encoder"], recipe) if edits else {},
     )
 
 
@@ -109,11 +110,12 @@ _ENCODE_IMAGE = Call(
 )
 
 
-def _source_constants(encoder: Part, image: tuple[int, int, int]) -> dict[str, Callable[[], Floats]]:
+def _source_constants(encoder: Part, recipe: Recipe) -> dict[str, Callable[[], Floats]]:
     """Return the latents that stand for a source in generation, and the zeros of unguided branches."""
 
     def blank() -> Floats:
-        pixels = torch.from_numpy(image_tensor(blank_source(*image[1:])))
+        encoder.fill(recipe)
+        pixels = torch.from_numpy(image_tensor(blank_source(recipe.height, recipe.width)))
         with torch.no_grad():
             latents: Floats = encoder.graphs["encode"].module(pixels).numpy()
         return latents
@@ -172,12 +174,13 @@ def _image_arguments(edits: bool, inputs: ReferenceInputs, scale: int) -> dict[s
 def _open_pipeline(networks: Networks) -> Any:
     """Put the stock pipeline together; its networks' weights need not be there yet."""
     cls = getattr(diffusers, networks.pipeline)
-    pipeline = cls(
-        **{name: networks.module(name) for name in SUBFOLDERS.networks},
-        **{name: networks.setting(name) for name in SUBFOLDERS.settings},
-        **dict.fromkeys(_left_out(cls)),
-        requires_safety_checker=False,
-    )
+    with quiet():  # it corrects old schedulers' settings, and says so
+        pipeline = cls(
+            **{name: networks.module(name) for name in SUBFOLDERS.networks},
+            **{name: networks.setting(name) for name in SUBFOLDERS.settings},
+            **dict.fromkeys(_left_out(cls)),
+            requires_safety_checker=False,
+        )
     pipeline.set_progress_bar_config(disable=True)
     return pipeline
 

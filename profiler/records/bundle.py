@@ -138,7 +138,7 @@ class Verification(Record):
     """What was compared at export time, and how well it agreed; a quantized encoder with the same weights in fp32.
 
     `engine` is what ran the exported files (None in bundles that do not tell); where that is not what devices have,
-    `not_run` says so, and what the numbers leave open with it.
+    `not_run` says so, and what the numbers leave open with it. `images_not_run` says why no whole images were compared.
     """
 
     reference: str
@@ -146,6 +146,7 @@ class Verification(Record):
     images: dict[Task, ImageDifference]
     engine: str | None = None
     not_run: str | None = None
+    images_not_run: str | None = None
 
 
 class Bundle(Record):

@@ -1,0 +1,152 @@
+"""Steps of an export in processes of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+from safetensors.torch import load_file, save_file
+
+from exporters.children import Making, alone, resident_bytes
+from exporters.pipeline import export
+from profiler import bundle_files
+from profiler.errors import InputError, InternalError, ModelError
+from profiler.records.bundle import Bundle
+from tests.exporters.conftest import Exported
+from tests.exporters.small_pipelines import save_pipeline, small_recipe, spec_of
+
+
+def in_children(source: Path, folder: Path, **options: Any) -> Bundle:
+    spec = spec_of(source, "generate", "edit", edit={"image_guidance": 1.5})
+    return export(spec, small_recipe(), folder, child_from=1, **options)
+
+
+def hidden(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.name.startswith("."))
+
+
+class StopsAt:
+    """Does something when a stage begins that is named so."""
+
+    def __init__(self, stage: str, act: Callable[[], None]) -> None:
+        self._stage, self._act = stage, act
+        self.stages: list[str] = []
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        self.stages.append(stage)
+        if stage.startswith(self._stage):
+            self._act()
+
+
+def interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+def kill_children(number: signal.Signals) -> None:
+    for child in psutil.Process().children():
+        if "exporters.child" in child.cmdline():
+            child.send_signal(number)
+
+
+@pytest.mark.slow
+def test_a_bundle_made_in_children_is_the_one_made_here(edit_bundle: Exported, tmp_path: Path) -> None:
+    took: dict[str, Making] = {}
+    bundle = in_children(edit_bundle.source, tmp_path / "bundle", tell_making=took.__setitem__)
+    assert bundle.components == edit_bundle.bundle.components
+    assert bundle.files == edit_bundle.bundle.files
+    assert bundle.verification.components == edit_bundle.bundle.verification.components
+    assert max(image.float_image.relative for image in bundle.verification.images.values()) < 2e-5
+    assert set(took) == {"text_encoder", "denoiser", "decoder", "image_encoder", "images"}
+    assert all(50e6 < making.peak_bytes < 5e9 and making.wall_s > 0 for making in took.values())
+    assert hidden(tmp_path) == []
+    bundle_files.check_files(tmp_path / "bundle", bundle)
+
+
+@pytest.mark.slow
+def test_an_interrupted_export_goes_on_at_the_component(edit_bundle: Exported, tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        in_children(edit_bundle.source, tmp_path / "bundle", progress=StopsAt("export denoiser", interrupt))
+    assert not (tmp_path / "bundle").exists()
+    assert hidden(tmp_path) == [".bundle.parts"]
+    assert [path.name.split("-")[0] for path in (tmp_path / ".bundle.parts").iterdir()] == ["text_encoder"]
+    again = StopsAt("nothing", interrupt)
+    bundle = in_children(edit_bundle.source, tmp_path / "bundle", progress=again)
+    assert "text_encoder was made before" in again.stages
+    assert bundle.files == edit_bundle.bundle.files
+    assert hidden(tmp_path) == []
+
+
+def test_other_weights_are_not_taken_for_those_made_before(tmp_path: Path) -> None:
+    source = save_pipeline(tmp_path / "source")
+    with pytest.raises(KeyboardInterrupt):
+        in_one_child(source, tmp_path / "bundle", progress=StopsAt("export denoiser", interrupt))
+    weights = source / "text_encoder" / "model.safetensors"
+    save_file({name: value * 2 for name, value in load_file(weights).items()}, weights, metadata={"format": "pt"})
+    again = StopsAt("export denoiser", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        in_one_child(source, tmp_path / "bundle", progress=again)
+    assert "text_encoder was made before" not in again.stages
+
+
+def in_one_child(source: Path, folder: Path, **options: Any) -> Bundle:
+    return export(spec_of(source), small_recipe(), folder, child_from=1, **options)
+
+
+def test_a_killed_child_is_told_as_that_with_its_peak(generate_source: Path, tmp_path: Path) -> None:
+    killing = StopsAt("start a process", lambda: kill_children(signal.SIGKILL))
+    with pytest.raises(
+        ModelError, match=r"made text_encoder was killed .*out of memory.* it had reached \d+"
+    ) as caught:
+        in_one_child(generate_source, tmp_path / "bundle", progress=killing)
+    assert "Free memory" in str(caught.value)
+    assert hidden(tmp_path) in ([], [".bundle.parts"])
+
+
+def test_a_child_that_ends_without_a_word_is_a_bug(generate_source: Path, tmp_path: Path) -> None:
+    killing = StopsAt("start a process", lambda: kill_children(signal.SIGABRT))
+    with pytest.raises(InternalError, match="made text_encoder ended with signal SIGABRT"):
+        in_one_child(generate_source, tmp_path / "bundle", progress=killing)
+
+
+def test_a_childs_own_error_is_the_exports(tmp_path: Path) -> None:
+    source = save_pipeline(tmp_path / "source")
+    path = source / "text_encoder" / "model.safetensors"
+    weights = load_file(path)
+    next(value for name, value in weights.items() if name.endswith("fc1.weight")).view(-1)[0] = float("nan")
+    save_file(weights, path, metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"fc1\.weight cannot be stored as nf4: weights hold NaN"):
+        export(spec_of(source), small_recipe(text_encoder="nf4"), tmp_path / "bundle", child_from=1)
+
+
+def test_one_destination_takes_one_export_at_a_time(generate_source: Path, tmp_path: Path) -> None:
+    with alone(tmp_path / "bundle"), pytest.raises(InputError, match="is being exported by another process"):
+        in_one_child(generate_source, tmp_path / "bundle")
+    assert hidden(tmp_path) == []
+
+
+def test_a_destination_below_a_file_is_refused(generate_source: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot write to"):
+        in_one_child(generate_source, tmp_path / "file" / "bundle")
+
+
+def test_a_child_does_not_outlive_its_parent() -> None:
+    with subprocess.Popen([sys.executable, "-m", "exporters.child"], stdin=subprocess.PIPE) as child:
+        assert child.stdin is not None
+        child.stdin.close()
+        assert child.wait(60) != 0
+
+
+def test_the_memory_of_a_process_is_what_it_cannot_drop() -> None:
+    own = resident_bytes(Path(f"/proc/{os.getpid()}/status"))
+    with contextlib.suppress(OSError):
+        assert 10e6 < own < psutil.Process().memory_info().rss
+    assert resident_bytes(Path("/proc/none/status")) == 0
