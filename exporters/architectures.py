@@ -1,0 +1,105 @@
+"""The registry's network configurations: read, built without weights, and written out as a pipeline folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import diffusers
+import transformers
+from accelerate import init_empty_weights
+from torch import nn
+
+from exporters.parts import read_json
+from exporters.quiet import quiet
+from profiler.errors import InputError
+from profiler.records.spec import ModelSpec
+
+ARCHITECTURES = Path(__file__).parent / "models" / "architectures"
+SCHEDULERS = Path(__file__).parent / "models" / "schedulers"
+
+
+def config_of(name: str) -> dict[str, Any]:
+    """Read the published configuration of a registered architecture. Raises InputError for an unknown name."""
+    return _registered(ARCHITECTURES, f"{name}/config.json", "architecture", name)
+
+
+def build_on_meta(config: dict[str, Any]) -> nn.Module:
+    """Build the network of a diffusers or transformers configuration in evaluation mode, without allocating weights.
+
+    Parameters and the buffers a checkpoint holds are on the meta device, tied where the class ties them; buffers that
+    no checkpoint holds (rotary frequencies, position ids) are real. Raises InputError for a class of neither library:
+    code from elsewhere is never loaded.
+    """
+    kind = _class_of(config)
+    with quiet():
+        with init_empty_weights(include_buffers=False):
+            network = kind.from_config(config) if "_class_name" in config else kind(_settings(config))
+        if hasattr(network, "tie_weights"):
+            network.tie_weights()  # a tie made while parameters are being moved to the meta device does not last
+    return network.eval().requires_grad_(False)  # type: ignore[no-any-return]
+
+
+def write_configs(spec: ModelSpec, folder: Path) -> None:
+    """Write a pipeline folder of a registry entry that holds settings only, as `from_pretrained` lays them out.
+
+    Written are model_index.json, a config.json for each network, and the scheduler's; neither weights nor tokenizers.
+    Raises InputError for an entry that does not describe its pipeline.
+    """
+    if spec.pipeline is None or spec.scheduler is None or not spec.parts:
+        raise InputError(f"{spec.name}: the registry does not describe this model's networks")
+    configs = {name: config_of(part.architecture) for name, part in spec.parts.items()}
+    scheduler = scheduler_of(spec.scheduler)
+    _write(folder / "model_index.json", _index(spec, configs, scheduler))
+    _write(folder / "scheduler" / "scheduler_config.json", scheduler)
+    for name, config in configs.items():
+        _write(folder / name / "config.json", config)
+
+
+def scheduler_of(name: str) -> dict[str, Any]:
+    """Read a registered scheduler's settings. Raises InputError for an unknown name."""
+    return _registered(SCHEDULERS, f"{name}.json", "scheduler", name)
+
+
+def _registered(place: Path, file: str, kind: str, name: str) -> dict[str, Any]:
+    if not (place / file).is_file():
+        known = sorted(path.stem for path in place.iterdir() if path.suffix in ("", ".json"))
+        raise InputError(f"no {kind} is called {name!r}; registered are {', '.join(known)}")
+    return read_json(place / file)
+
+
+def _index(spec: ModelSpec, configs: dict[str, dict[str, Any]], scheduler: dict[str, Any]) -> dict[str, Any]:
+    tokenizers = {name: ["transformers", kind] for name, kind in spec.tokenizers.items()}
+    networks = {name: list(_library_and_class(config)) for name, config in configs.items()}
+    return {
+        "_class_name": spec.pipeline,
+        "_diffusers_version": diffusers.__version__,
+        "scheduler": ["diffusers", scheduler["_class_name"]],
+        **tokenizers,
+        **networks,
+    }
+
+
+def _library_and_class(config: dict[str, Any]) -> tuple[str, str]:
+    if "_class_name" in config:
+        return "diffusers", str(config["_class_name"])
+    names = config.get("architectures") or ["nothing"]
+    return "transformers", str(names[0])
+
+
+def _class_of(config: dict[str, Any]) -> Any:
+    library, name = _library_and_class(config)
+    found = getattr(diffusers if library == "diffusers" else transformers, name, None)
+    if not (isinstance(found, type) and issubclass(found, nn.Module)):
+        raise InputError(f"{library} has no network called {name}; code from elsewhere is never loaded")
+    return found
+
+
+def _settings(config: dict[str, Any]) -> Any:
+    return transformers.AutoConfig.for_model(**config)
+
+
+def _write(path: Path, content: dict[str, Any]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(content, indent=2, sort_keys=True) + "\n", encoding="utf-8")
