@@ -102,3 +102,8 @@ class ModelSpec(Record):
     configs_note: str = ""
     recipes: dict[Runtime, DefaultRecipe] = msgspec.field(default_factory=dict)
     notes: str = ""
+
+    @property
+    def parameters(self) -> int | None:
+        """Count the networks' parameters together; None where the entry does not describe them."""
+        return sum(part.parameters for part in self.parts.values()) or None
