@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import diffusers
 import transformers
@@ -13,16 +13,53 @@ from torch import nn
 
 from exporters.parts import read_json
 from exporters.quiet import quiet
+from profiler import codec
 from profiler.errors import InputError
+from profiler.records.record import Record
 from profiler.records.spec import ModelSpec
 
 ARCHITECTURES = Path(__file__).parent / "models" / "architectures"
 SCHEDULERS = Path(__file__).parent / "models" / "schedulers"
 
 
+class Origin(Record):
+    """Where an architecture's or a scheduler's settings are from; `stored` is the published weights' type."""
+
+    status: Literal["seen", "stated", "inferred"]
+    source: str
+    stored: str = "float32"
+
+
+class Origins(Record):
+    """Every origin, by name (`exporters/models/architectures/sources.toml` explains the statuses)."""
+
+    architectures: dict[str, Origin]
+    schedulers: dict[str, Origin]
+
+
+def origins() -> Origins:
+    """Read where the registered settings come from."""
+    return codec.read_toml(ARCHITECTURES / "sources.toml", Origins)
+
+
+def architectures() -> list[str]:
+    """Name the registered architectures."""
+    return sorted(path.parent.name for path in ARCHITECTURES.glob("*/config.json"))
+
+
+def schedulers() -> list[str]:
+    """Name the registered schedulers."""
+    return sorted(path.stem for path in SCHEDULERS.glob("*.json"))
+
+
 def config_of(name: str) -> dict[str, Any]:
-    """Read the published configuration of a registered architecture. Raises InputError for an unknown name."""
-    return _registered(ARCHITECTURES, f"{name}/config.json", "architecture", name)
+    """Read the configuration of a registered architecture. Raises InputError for an unknown name."""
+    return read_json(ARCHITECTURES / _known("architecture", name, architectures()) / "config.json")
+
+
+def scheduler_of(name: str) -> dict[str, Any]:
+    """Read a registered scheduler's settings. Raises InputError for an unknown name."""
+    return read_json(SCHEDULERS / f"{_known('scheduler', name, schedulers())}.json")
 
 
 def build_on_meta(config: dict[str, Any]) -> nn.Module:
@@ -57,16 +94,10 @@ def write_configs(spec: ModelSpec, folder: Path) -> None:
         _write(folder / name / "config.json", config)
 
 
-def scheduler_of(name: str) -> dict[str, Any]:
-    """Read a registered scheduler's settings. Raises InputError for an unknown name."""
-    return _registered(SCHEDULERS, f"{name}.json", "scheduler", name)
-
-
-def _registered(place: Path, file: str, kind: str, name: str) -> dict[str, Any]:
-    if not (place / file).is_file():
-        known = sorted(path.stem for path in place.iterdir() if path.suffix in ("", ".json"))
+def _known(kind: str, name: str, known: list[str]) -> str:
+    if name not in known:
         raise InputError(f"no {kind} is called {name!r}; registered are {', '.join(known)}")
-    return read_json(place / file)
+    return name
 
 
 def _index(spec: ModelSpec, configs: dict[str, dict[str, Any]], scheduler: dict[str, Any]) -> dict[str, Any]:
