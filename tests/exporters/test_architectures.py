@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import diffusers
+import numpy as np
 import pytest
 import transformers
 from msgspec.structs import replace
@@ -43,6 +44,12 @@ def test_a_network_is_built_without_its_weights_and_with_the_buffers_no_checkpoi
     assert all(buffer.device.type == "cpu" for key, buffer in network.named_buffers() if key not in held)
     assert not network.training
     assert not any(tensor.requires_grad for tensor in network.parameters())
+
+
+def test_a_buffer_that_no_checkpoint_holds_has_its_values() -> None:
+    network = architectures.build_on_meta(architectures.config_of("gemma-2-2b"))
+    frequencies = dict(network.named_buffers())["rotary_emb.inv_freq"].numpy()
+    np.testing.assert_allclose(frequencies, 10000.0 ** (-np.arange(0, 256, 2) / 256), rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", architectures.schedulers())
