@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import diffusers
 import transformers
-from accelerate import init_empty_weights
 from torch import nn
 
 from exporters.parts import read_json
 from exporters.quiet import quiet
+from exporters.weights import build_empty
 from profiler import codec
 from profiler.errors import InputError
 from profiler.records.record import Record
@@ -65,14 +65,11 @@ def scheduler_of(name: str) -> dict[str, Any]:
 def build_on_meta(config: dict[str, Any]) -> nn.Module:
     """Build the network of a diffusers or transformers configuration in evaluation mode, without allocating weights.
 
-    Parameters and the buffers a checkpoint holds are on the meta device, tied where the class ties them; buffers that
-    no checkpoint holds (rotary frequencies, position ids) are real. Raises InputError for a class of neither library:
-    code from elsewhere is never loaded.
+    Parameters are on the meta device, tied where the class ties them; buffers are real, as no checkpoint holds some.
+    Raises InputError for a class of neither library: code from elsewhere is never loaded.
     """
-    kind = _class_of(config)
     with quiet():
-        with init_empty_weights(include_buffers=False):
-            network = kind.from_config(config) if "_class_name" in config else kind(_settings(config))
+        network: Any = build_empty(_class_of(config), config, {})
         if hasattr(network, "tie_weights"):
             network.tie_weights()  # a tie made while parameters are being moved to the meta device does not last
     return network.eval().requires_grad_(False)  # type: ignore[no-any-return]
@@ -125,10 +122,6 @@ def _class_of(config: dict[str, Any]) -> Any:
     if not (isinstance(found, type) and issubclass(found, nn.Module)):
         raise InputError(f"{library} has no network called {name}; code from elsewhere is never loaded")
     return found
-
-
-def _settings(config: dict[str, Any]) -> Any:
-    return transformers.AutoConfig.for_model(**config)
 
 
 def _write(path: Path, content: dict[str, Any]) -> None:
