@@ -86,7 +86,7 @@ def _named(folder: Path, kind: type[T]) -> dict[str, T]:
 
 
 def _entries(folder: Path, kind: type[T]) -> Iterator[tuple[str, T]]:
-    for path in sorted(folder.glob("*.toml")):
+    for path in sorted(folder.glob("*.toml"), key=lambda path: path.stem):
         yield path.stem, codec.read_toml(path, kind)
 
 

@@ -14,6 +14,7 @@ GIB = 1024**3
 
 _TIME_UNITS = (("ns", 1), ("µs", NS_PER_US), ("ms", NS_PER_MS), ("s", NS_PER_S))
 _SIZE_UNITS = (("B", 1), ("KiB", KIB), ("MiB", MIB), ("GiB", GIB))
+_COUNT_UNITS = (("", 1), ("K", 10**3), ("M", 10**6), ("B", 10**9))
 
 
 def format_ns(duration_ns: float | None) -> str:
@@ -24,6 +25,11 @@ def format_ns(duration_ns: float | None) -> str:
 def format_bytes(size_bytes: float | None) -> str:
     """Write a size in binary units, for example ``1.63 GiB``."""
     return "unknown" if size_bytes is None else _in_unit(size_bytes, _SIZE_UNITS)
+
+
+def format_count(number: int | None) -> str:
+    """Write a number of parameters as publications do, for example ``2.52 B``."""
+    return "unknown" if number is None else _in_unit(number, _COUNT_UNITS).rstrip()
 
 
 def _in_unit(value: float, units: tuple[tuple[str, int], ...]) -> str:

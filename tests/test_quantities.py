@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from profiler.quantities import GIB, KIB, MIB, NS_PER_MS, NS_PER_S, NS_PER_US, format_bytes, format_ns
+from profiler.quantities import GIB, KIB, MIB, NS_PER_MS, NS_PER_S, NS_PER_US, format_bytes, format_count, format_ns
 
 TIME_UNITS = {"ns": 1, "µs": NS_PER_US, "ms": NS_PER_MS, "s": NS_PER_S}
 SIZE_UNITS = {"B": 1, "KiB": KIB, "MiB": MIB, "GiB": GIB}
@@ -73,3 +73,18 @@ def test_a_size_reads_back_to_within_half_of_its_last_digit(size_bytes: int) -> 
 def test_only_the_largest_unit_counts_a_thousand_or_more(duration_ns: float) -> None:
     number, unit = format_ns(duration_ns).split()
     assert unit == "s" or float(number) < 1000
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (7, "7"),
+        (999, "999"),
+        (2_445_063, "2.45 M"),
+        (999_999_999, "1.00 B"),
+        (2_519_945_483, "2.52 B"),
+        (None, "unknown"),
+    ],
+)
+def test_parameters_are_counted_as_publications_do(number: int | None, text: str) -> None:
+    assert format_count(number) == text

@@ -10,8 +10,10 @@ from profiler.cli.output import print_json, print_result
 from profiler.cli.places import open_device
 from profiler.clock import RealClock
 from profiler.exporting import ready_bundle
-from profiler.quantities import format_bytes
+from profiler.quantities import format_bytes, format_count
 from profiler.records.spec import ModelSpec
+
+_WIDE = 160  # a model is one line in a log or a pipe
 
 
 def devices(*, as_json: bool) -> int:
@@ -36,22 +38,23 @@ def models(*, as_json: bool) -> int:
         for spec in specs.values():
             print_json(spec)
         return 0
-    table = _table("model", "tasks", "image", "licence", "commercial use", "bundle", "weights")
+    table = _table("model", "tasks", "image", "parameters", "licence, commercial use", "bundle", "weights")
     for name, spec in specs.items():
         table.add_row(name, *(escape(cell) for cell in _cells(spec)))
-    print_result(table)
+    print_result(table, plain_width=_WIDE)
     return 0
 
 
 def _cells(spec: ModelSpec) -> tuple[str, ...]:
     ready = "ready" if ready_bundle(spec.name) else "export it"
     weights = "in the package" if spec.embedded else spec.repo
+    licence = f"{spec.licence.name}, {spec.licence.commercial_use}"
     size = f"{spec.width}×{spec.height}"
-    return ", ".join(spec.tasks), size, spec.licence.name, spec.licence.commercial_use, ready, weights
+    return ", ".join(spec.tasks), size, format_count(spec.parameters), licence, ready, weights
 
 
 def _table(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in columns:
-        table.add_column(column, no_wrap=column in ("model", "device", "image"), overflow="fold")
+        table.add_column(column, no_wrap=column in ("model", "device", "image", "bundle"), overflow="fold")
     return table

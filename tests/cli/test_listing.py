@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,14 @@ def test_tables_name_everything_known(command: str, capsys: pytest.CaptureFixtur
     assert main([command]) == 0
     printed = capsys.readouterr().out
     assert all(name in printed for name in known)
+
+
+def test_the_table_of_models_has_a_line_for_each_with_its_size_and_licence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    shown = {name: next(line for line in lines if line.startswith(f"{name} ")) for name in catalog.models()}
+    assert re.search(r"generate, edit +1024×1024 +2\.52 B +CC-BY-NC-4\.0, forbidden +", shown["dreamlite"])
+    assert "unknown" in shown["nano"]
 
 
 def test_the_doctor_tells_of_each_thing_what_is_missing_how_to_get_it(
