@@ -114,7 +114,8 @@ class Networks:
             raise InputError(
                 f"{self.folder / INDEX}: {part} comes from {library!r}; remote or missing code is never loaded"
             )
-        found = getattr(importlib.import_module(str(library)), str(name), None)
+        with quiet():  # the libraries import what a class needs when it is asked for
+            found = getattr(importlib.import_module(str(library)), str(name), None)
         if found is None:
             raise InputError(f"{self.folder / INDEX}: {library} has no {name}, which {part} is to be")
         return found

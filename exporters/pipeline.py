@@ -15,8 +15,10 @@ from exporters.guide_step import guide_step
 from exporters.networks import Networks
 from exporters.parts import Model, Part
 from exporters.progress import Progress, Stages, silent
+from exporters.quiet import quiet
 from exporters.runtimes import Runtime, check_expresses, runtime
 from exporters.schedules import ScheduleTable
+from exporters.sources import Located
 from exporters.steps import make_component, stages_of
 from exporters.tasks import TOKENIZER, PlannedTask, Planner
 from exporters.verify import Verifier
@@ -39,6 +41,7 @@ from profiler.records.record import Task
 from profiler.records.spec import ModelSpec, TaskDefaults
 
 _TOOLS = ("torch", "diffusers", "transformers", "tokenizers")
+_SETTINGS = "pipeline"
 _NOT_AT_RANDOM = "whole images of random weights say nothing that their components do not"
 
 
@@ -66,7 +69,7 @@ def export(
     stages = Stages(progress)
     with alone(destination) as waiting, written_whole(destination) as folder:
         stages.begin("load")
-        located = sources.locate(spec, family.SUBFOLDERS, weights)
+        located = _located(spec, family, weights, waiting / _SETTINGS)
         origin = Origin(spec=spec, recipe=recipe, folder=str(located.folder), weights=weights)
         model = _open(origin, family, settings)
         stages.begin("schedules")
@@ -92,14 +95,23 @@ def export(
     return bundle
 
 
-def subfolders(spec: ModelSpec) -> sources.Subfolders:
-    """Return the parts of a source folder that the spec's family reads."""
-    return family_of(spec.family).SUBFOLDERS
+def source_of(spec: ModelSpec, weights: str) -> Source:
+    """Return what identifies a model's weights, downloading what is missing. Raises what `export` raises for it."""
+    if weights:
+        return sources.source_without_weights(spec, weights)
+    return sources.locate(spec, family_of(spec.family).SUBFOLDERS).source
+
+
+def _located(spec: ModelSpec, family: Family, weights: str, settings: Path) -> Located:
+    if not weights:
+        return sources.locate(spec, family.SUBFOLDERS)
+    return sources.locate_without_weights(spec, getattr(family, "TEMPLATES", ()), weights, settings)
 
 
 def _open(origin: Origin, family: Family, settings: Mapping[Task, TaskDefaults]) -> Model:
     """Take the model apart, and refuse what it cannot do before anything is made."""
-    model = family.load(Networks(Path(origin.folder), weights_of(origin.weights)), origin.recipe)
+    with quiet():
+        model = family.load(Networks(Path(origin.folder), weights_of(origin.weights)), origin.recipe)
     for task in settings:
         if task not in model.tasks:
             raise InputError(f"{origin.spec.name} cannot {task}; its pipeline can {' and '.join(model.tasks)}")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from huggingface_hub import constants, snapshot_download
 from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OfflineModeIsEnabled
 
+from exporters import architectures, stand_in
 from profiler.bundle_files import sha256_of
 from profiler.errors import InputError, MissingSource, first_line
 from profiler.records.bundle import Source
@@ -41,17 +42,35 @@ class Located(NamedTuple):
     source: Source
 
 
-def locate(spec: ModelSpec, subfolders: Subfolders, weights: str = "", *, fetch: Fetch = snapshot_download) -> Located:
-    """Find a model's folder, downloading what is missing, and hash its weights unless they are `random:SEED`.
+def locate(spec: ModelSpec, subfolders: Subfolders, *, fetch: Fetch = snapshot_download) -> Located:
+    """Find a model's folder, downloading what is missing, and hash its weights.
 
     Raises MissingSource where files are not here and cannot be fetched, or where weights exist only as pickles.
     """
     folder, repo, revision = _find(spec, subfolders, fetch)
     if not folder.is_dir():
         raise MissingSource(f"{spec.name}: {folder} is not there")
-    if weights:
-        return Located(folder, Source(repo=repo, revision=revision, weights_sha256=weights))
     return Located(folder, Source(repo=repo, revision=revision, weights_sha256=weights_sha256(folder, subfolders)))
+
+
+def source_without_weights(spec: ModelSpec, weights: str) -> Source:
+    """Return what a manifest says of a model whose weights are `random:SEED`: its settings are the registry's."""
+    return Source(repo=spec.repo, revision=spec.revision, weights_sha256=weights)
+
+
+def locate_without_weights(spec: ModelSpec, templates: Sequence[str], weights: str, folder: Path) -> Located:
+    """Find a model's settings, or write what the registry knows of them into a folder.
+
+    Raises InputError for a model on the hub that the registry does not describe.
+    """
+    source = source_without_weights(spec, weights)
+    if spec.embedded:
+        return Located(REGISTRY / spec.repo, source)
+    if Path(spec.repo).is_absolute():
+        return Located(Path(spec.repo), source)
+    architectures.write_configs(spec, folder)
+    stand_in.write_tokenizers(spec, templates, folder)
+    return Located(folder, source)
 
 
 def weights_sha256(folder: Path, subfolders: Subfolders) -> str:

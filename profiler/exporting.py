@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
+
 from profiler import __version__, catalog
 from profiler.bundle_files import MANIFEST, load_manifest
 from profiler.errors import InputError, MissingExtra, UnknownName
+from profiler.records.bundle import Bundle
 from profiler.records.recipe import EncoderScheme, LoadPolicy, Precision, Recipe, Runtime, recipe_of
-from profiler.records.spec import ModelSpec
+from profiler.records.spec import DefaultRecipe, ModelSpec
 
 EXTRA_PACKAGES = ("torch", "diffusers", "transformers", "onnx", "onnxscript")
 _RUNTIME: Runtime = "onnx"
@@ -31,16 +35,28 @@ class Wanted(NamedTuple):
     text_encoder: EncoderScheme | None = None
     kept: tuple[str, ...] = ()
     load_policy: LoadPolicy | None = None
+    weights: str | None = None
 
     def recipe(self, spec: ModelSpec) -> Recipe:
-        """Return the whole recipe for a model."""
-        said = {name: value for name, value in self._asdict().items() if value}
+        """Return the whole recipe for a model: its default for the runtime, changed where something was said."""
+        said = {name: value for name, value in self._asdict().items() if value and name != "weights"}
+        usual = spec.recipes.get(self.runtime or _RUNTIME)
+        if usual is not None and self.precision in (None, usual.precision):
+            said = {"precision": usual.precision, "text_encoder": usual.text_encoder, **said}
         return recipe_of(spec.height, spec.width, **said)
 
-    def differs_from(self, recipe: Recipe) -> str | None:
-        """Name the first thing that was said and that a recipe does not have."""
+    def default_of(self, spec: ModelSpec) -> DefaultRecipe | None:
+        """Return a model's default recipe for the runtime, where what is wanted is that."""
+        usual = spec.recipes.get(self.runtime or _RUNTIME)
+        asked = self.recipe(spec)
+        made = usual is not None and (usual.precision, usual.text_encoder) == (asked.precision, asked.text_encoder)
+        return usual if made and not self.kept else None
+
+    def differs_from(self, bundle: Bundle) -> str | None:
+        """Name the first thing that was said and that a bundle does not have."""
         for name, value in self._asdict().items():
-            if value and getattr(recipe, name) != value:
+            has = bundle.source.weights_sha256 if name == "weights" else getattr(bundle.recipe, name)
+            if value and has != value:
                 return f"{name.replace('_', ' ')} {value if isinstance(value, str) else ', '.join(value)}"
         return None
 
@@ -61,7 +77,8 @@ def ready_bundle(model: str, wanted: Wanted = ANY) -> Path | None:
     shipped = catalog.shipped_bundle(spec) if spec else None
     if spec is None or shipped is None or wanted == ANY:
         return shipped
-    return shipped if load_manifest(shipped).recipe == wanted.recipe(spec) else None
+    made = load_manifest(shipped)
+    return shipped if made.recipe == wanted.recipe(spec) and wanted.differs_from(made) is None else None
 
 
 def is_ready(model: str, wanted: Wanted = ANY) -> bool:
@@ -72,33 +89,65 @@ def is_ready(model: str, wanted: Wanted = ANY) -> bool:
     return False
 
 
-def bundle_for(model: str, progress: Progress, wanted: Wanted = ANY) -> Path:
+def hear(spec: ModelSpec) -> None:
+    """Take in what a model is."""
+
+
+def bundle_for(
+    model: str, progress: Progress, wanted: Wanted = ANY, tell_spec: Callable[[ModelSpec], None] = hear
+) -> Path:
     """Return a bundle to measure, exporting it into the cache where need be. Raises what `export` raises."""
-    return ready_bundle(model, wanted) or export(model, None, wanted, progress)[0]
+    return ready_bundle(model, wanted) or export(model, None, wanted, progress, tell_spec).folder
 
 
-def export(model: str, out: Path | None, wanted: Wanted, progress: Progress) -> tuple[Path, bool]:
-    """Export a model, or find its bundle in the cache; return the folder and whether it was made now.
+class Exported(NamedTuple):
+    """A bundle's folder, and whether it was made now; `usual` is the model's default recipe where that was taken."""
+
+    folder: Path
+    made: bool
+    usual: DefaultRecipe | None
+
+
+def export(
+    model: str, out: Path | None, wanted: Wanted, progress: Progress, tell_spec: Callable[[ModelSpec], None] = hear
+) -> Exported:
+    """Export a model, or find its bundle in the cache; `tell_spec` hears what it is before anything is fetched.
 
     Raises UnknownName, MissingExtra, MissingSource, InputError, ModelError or BeyondTolerance.
     """
     _check_can_export(model, wanted.runtime or _RUNTIME)
+    weights = _checked_weights(wanted.weights)
     from exporters.quiet import quiet
 
     with quiet():  # packages that are installed beside ours complain of each other when they are imported
-        from exporters import pipeline, sources
+        from exporters import pipeline
 
     spec = _spec(model)
-    recipe = wanted.recipe(spec)
+    tell_spec(spec)
+    recipe, usual = wanted.recipe(spec), wanted.default_of(spec)
     if out is not None:
-        pipeline.export(spec, recipe, out, progress=progress)
-        return out, True
-    located = sources.locate(spec, pipeline.subfolders(spec))
-    cached = catalog.cached_bundle(spec.name, spec, recipe, located.source, _tools(recipe.runtime))
-    if (cached / MANIFEST).is_file():
-        return cached, False
-    pipeline.export(spec, recipe, cached, progress=progress)
-    return cached, True
+        pipeline.export(spec, recipe, out, weights=weights, progress=progress)
+        return Exported(out, True, usual)
+    source = pipeline.source_of(spec, weights)
+    cached = catalog.cached_bundle(spec.name, _what_counts(spec), recipe, source, _tools(recipe.runtime))
+    if not (cached / MANIFEST).is_file():
+        pipeline.export(spec, recipe, cached, weights=weights, progress=progress)
+        return Exported(cached, True, usual)
+    return Exported(cached, False, usual)
+
+
+def _checked_weights(weights: str | None) -> str:
+    """Return which weights to take; nothing for the model's own. Raises InputError for anything else but a seed."""
+    if weights is not None and not re.fullmatch(r"random:\d{1,18}", weights):
+        raise InputError(
+            f"unknown weights {weights!r}", hint="Weights are the model's own, or random:SEED, as random:0."
+        )
+    return weights or ""
+
+
+def _what_counts(spec: ModelSpec) -> ModelSpec:
+    """Return a registry entry without what is for readers only."""
+    return msgspec.structs.replace(spec, title="", notes="", configs_note="", recipes={})
 
 
 def missing_packages() -> list[str]:
@@ -109,7 +158,7 @@ def missing_packages() -> list[str]:
 def _check_made_as(folder: Path, wanted: Wanted) -> None:
     if wanted == ANY:
         return
-    difference = wanted.differs_from(load_manifest(folder).recipe)
+    difference = wanted.differs_from(load_manifest(folder))
     if difference:
         raise InputError(
             f"{folder} was not made with {difference}",

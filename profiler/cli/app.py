@@ -29,6 +29,7 @@ from profiler.cli.options import (
     Store,
     TaskName,
     TierChoice,
+    WeightsOption,
     end_of,
     value,
     values,
@@ -97,6 +98,7 @@ def profile(
     precision: PrecisionOption = None,
     text_encoder: SchemeOption = None,
     keep: Keep = None,
+    weights: WeightsOption = None,
     protocol: Annotated[
         ProtocolName,
         typer.Option(
@@ -185,7 +187,9 @@ def profile(
         wishes,
         how,
         measuring.Judging(policy, tuple(metric.value for metric in not_required or ())),
-        measuring.Wanted(value(runtime), value(precision), value(text_encoder), tuple(keep or ())),
+        measuring.Wanted(
+            value(runtime), value(precision), value(text_encoder), tuple(keep or ()), load_policy=None, weights=weights
+        ),
         store=store,
         dry_run=dry_run,
         as_json=as_json,
@@ -206,6 +210,7 @@ def export(
     precision: PrecisionOption = None,
     text_encoder: SchemeOption = None,
     keep: Keep = None,
+    weights: WeightsOption = None,
     as_json: Json = False,
 ) -> int:
     """Export a model to a bundle, verified against its own PyTorch loop.
@@ -215,7 +220,9 @@ def export(
     from profiler.cli import exporting
     from profiler.exporting import Wanted
 
-    wanted = Wanted(value(runtime), value(precision), value(text_encoder), tuple(keep or ()), load_policy.value)
+    wanted = Wanted(
+        value(runtime), value(precision), value(text_encoder), tuple(keep or ()), load_policy.value, weights
+    )
     return exporting.export(model, out, wanted, as_json=as_json)
 
 

@@ -8,12 +8,15 @@ from pathlib import Path
 from rich.table import Table
 
 from profiler.bundle_files import load_manifest, manifest_sha256
+from profiler.cli.licences import tell_licence
 from profiler.cli.output import notes, print_json, print_result
 from profiler.cli.progress import ExportProgress
+from profiler.cli.sizes import sizes
 from profiler.exporting import Wanted
 from profiler.exporting import export as export_bundle
 from profiler.quantities import format_bytes
 from profiler.records.bundle import Bundle, Difference
+from profiler.records.spec import DefaultRecipe
 from profiler.report.terminal import plain
 
 _NAMES_SHOWN = 3
@@ -22,25 +25,30 @@ _NAMES_SHOWN = 3
 def export(model: str, out: Path | None, wanted: Wanted, *, as_json: bool) -> int:
     """Export and print what came out and how exact it is."""
     with ExportProgress(notes()) as progress:
-        folder, made = export_bundle(model, out.expanduser() if out else None, wanted, progress.report)
-    bundle = load_manifest(folder)
+        done = export_bundle(model, out.expanduser() if out else None, wanted, progress.report, tell_licence)
+    folder, bundle = done.folder, load_manifest(done.folder)
     if as_json:
-        print_json({"folder": str(folder), "made": made, "sha256": manifest_sha256(folder), "bundle": bundle})
+        print_json({"folder": str(folder), "made": done.made, "sha256": manifest_sha256(folder), "bundle": bundle})
     else:
         print_result(_table(bundle))
-        for line in _quantized(bundle):
+        for line in (*_quantized(bundle), *sizes(folder, bundle, done.usual)):
             print_result(plain(line))
-        word = "exported to" if made else "already exported, in"
+        word = "exported to" if done.made else "already exported, in"
         print(f"{word} {folder}")
-        for line in _to_know(bundle):
+        for line in _to_know(bundle, done.usual):
             print(line)
         if bundle.verification.not_run is None:
             print(f"measure it: profile --model {folder}")
     return 0
 
 
-def _to_know(bundle: Bundle) -> Iterator[str]:
-    """Say what the errors leave open, and where a component cannot run."""
+def _to_know(bundle: Bundle, usual: DefaultRecipe | None) -> Iterator[str]:
+    """Say what the recipe is, what the errors leave open, and where a component cannot run."""
+    if usual is not None:
+        kind = "experimental default" if usual.experimental else "default"
+        yield f"recipe: {bundle.model}'s {kind} for {bundle.recipe.runtime}. {usual.note}"
+    if bundle.verification.images_not_run is not None:
+        yield f"whole images were not compared: {bundle.verification.images_not_run}"
     if bundle.verification.not_run is not None:
         yield f"errors are those of {bundle.verification.engine}: {bundle.verification.not_run}"
     for name, component in bundle.components.items():

@@ -12,6 +12,7 @@ from rich.table import Table
 from profiler import catalog
 from profiler.bundle_files import check_files, check_names, load_manifest, manifest_sha256
 from profiler.cli import places
+from profiler.cli.licences import tell_licence
 from profiler.cli.output import notes, print_json, print_result, print_summary
 from profiler.cli.places import OpenDevice, open_policy, open_store, tidy, usable
 from profiler.cli.progress import ExportProgress, SessionProgress
@@ -102,7 +103,7 @@ def exit_code(run: Run) -> int:
 
 def _bundle(model: str, wanted: Wanted) -> Path:
     with ExportProgress(notes()) as progress:
-        folder = bundle_for(model, progress.report, wanted)
+        folder = bundle_for(model, progress.report, wanted, tell_licence)
     return usable(folder, "a bundle", "Give it another name.")
 
 

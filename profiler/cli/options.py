@@ -126,7 +126,9 @@ RuntimeOption = Annotated[
 ]
 PrecisionOption = Annotated[
     PrecisionName | None,
-    typer.Option("--precision", help="Of all networks.", rich_help_panel=MADE, show_default="fp32; fp16 for coreml"),
+    typer.Option(
+        "--precision", help="Of all networks.", rich_help_panel=MADE, show_default="the model's own for the runtime"
+    ),
 ]
 SchemeOption = Annotated[
     SchemeName | None,
@@ -134,7 +136,7 @@ SchemeOption = Annotated[
         "--text-encoder",
         help="The text encoder's weights: int8 per channel, or nf4 with a scale per 64.",
         rich_help_panel=MADE,
-        show_default="as --precision; int8 for coreml",
+        show_default="the model's own for the runtime",
     ),
 ]
 Keep = Annotated[
@@ -144,6 +146,17 @@ Keep = Annotated[
         metavar="PATTERN",
         help="Text-encoder weights that stay as --precision has them, such as '*layers.0.*' (may be repeated).",
         rich_help_panel=MADE,
+    ),
+]
+
+WeightsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--weights",
+        metavar="random:SEED",
+        help="Draw the weights from a seed: full size, for latency, memory and size where they cannot be had.",
+        rich_help_panel=MADE,
+        show_default="the model's own",
     ),
 ]
 

@@ -1,0 +1,63 @@
+"""What each task of a bundle takes on a device, and which tier that size alone allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from profiler import catalog, tiers
+from profiler.bundle_files import load_plan, manifest_sha256
+from profiler.quantities import format_bytes
+from profiler.records.bundle import Bundle, Component
+from profiler.records.policy import Measured, Metric, Policy
+from profiler.records.recipe import EncoderScheme
+from profiler.records.spec import DefaultRecipe
+from profiler.session import bundle_use
+
+_POLICY = "moi-bench"
+_NOT_SIZE: tuple[Metric, ...] = ("latency", "peak_memory")
+# Codes and scales: NF4 has one float32 for 64 weights, int8 one a row.
+_BITS: dict[EncoderScheme, float] = {"fp32": 32, "fp16": 16, "int8": 8.02, "nf4": 4.5}
+
+
+def sizes(folder: Path, bundle: Bundle, usual: DefaultRecipe | None) -> Iterator[str]:
+    """Tell each task's size with its verdict, and the same for what is an alternative to a default recipe."""
+    policy = by_size(catalog.policy(_POLICY))
+    sha256 = manifest_sha256(folder)
+    for task in sorted(bundle.tasks):
+        use = bundle_use(bundle, sha256, load_plan(folder, bundle, task))
+        yield f"{task}: {format_bytes(use.size_bytes)}, {verdict(policy, use.size_bytes)}"
+        if usual is not None and usual.alternative is not None:
+            scheme = usual.alternative.text_encoder
+            about = use.size_bytes + sum(
+                _change(component, scheme)
+                for name, component in bundle.components.items()
+                if name in use.size_by_component
+            )
+            yield f"  with --text-encoder {scheme} about {format_bytes(about)}, {verdict(policy, about)}"
+
+
+def by_size(policy: Policy) -> Policy:
+    """Return a policy that asks for nothing but size."""
+    for metric in _NOT_SIZE:
+        if metric in tiers.required(policy):
+            policy = tiers.without(policy, metric)
+    return policy
+
+
+def verdict(policy: Policy, size_bytes: int) -> str:
+    """Say which tier a size alone allows, and how much is left of its limit."""
+    measured = Measured(completed=True, latency_ns=None, peak_memory_bytes=None, size_bytes=size_bytes)
+    judged = tiers.judge(policy, measured)
+    if judged.tier in ("none", "unknown"):
+        return "too large for any tier"
+    margin = next(each.margin for each in judged.margins if each.tier == judged.tier)
+    return f"{judged.tier} by size, {format_bytes(margin or 0)} below its limit"
+
+
+def _change(component: Component, scheme: EncoderScheme) -> int:
+    """Return how many bytes another scheme would add to a component, by what its weights take."""
+    done = component.quantization
+    if done is None:
+        return 0
+    return round(component.parameters * (_BITS[scheme] - done.bits_per_weight) / 8)
