@@ -1,0 +1,213 @@
+"""Qwen3-VL's towers as modules with plain tensors at their boundary, for one text and at most one picture.
+
+Positions, masks and the picture's grid are fixed, so what transformers computes from them at run time is constant
+here. The blocks' own layers are called; attention and norms are written out, so that nothing of transformers' mask and
+cache code is traced, and so that half precision survives activations whose squares it cannot hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers.vision_utils import get_vision_interpolation_indices_and_weights, get_vision_position_ids
+
+from exporters.families.lanczos import Lanczos
+
+# Added to the scores of what may not be seen: nothing is left of it after a softmax, and half precision holds it.
+_UNSEEN = -1e4
+# The smallest normal number in half precision: a row of zeros has no largest value to divide by.
+_SMALLEST = 2.0**-14
+
+
+class TokenEmbedding(nn.Module):
+    """Token ids int32 [1, L] to embeddings [1, L, D]."""
+
+    def __init__(self, embedding: nn.Module) -> None:
+        super().__init__()
+        self.embedding = embedding
+
+    def forward(self, input_ids: Tensor) -> Tensor:
+        """Look up."""
+        embedded: Tensor = self.embedding(input_ids)
+        return embedded
+
+
+class LanguageModel(nn.Module):
+    """Embeddings [1, L, D] to the last hidden state after the final norm, [1, L, D].
+
+    Padding is at the end, where causality keeps it from what comes before. `image_start` is the position of the first
+    image token.
+    """
+
+    cosines: Tensor
+    sines: Tensor
+    axes: Tensor
+    mask: Tensor
+
+    def __init__(self, model: Any, length: int, image_start: int) -> None:
+        super().__init__()
+        self.layers, self.norm = model.layers, model.norm
+        self.length, self.image_start = length, image_start
+        angles = torch.arange(length)[:, None] * model.rotary_emb.inv_freq.float()
+        scaling = model.rotary_emb.attention_scaling
+        self.register_buffer("cosines", angles.cos() * scaling, persistent=False)
+        self.register_buffer("sines", angles.sin() * scaling, persistent=False)
+        self.register_buffer("axes", _axes(angles.shape[1], model.rotary_emb.mrope_section), persistent=False)
+        mask = torch.full((length, length), _UNSEEN).triu(1)
+        self.register_buffer("mask", mask[None, None], persistent=False)
+
+    def forward(self, inputs_embeds: Tensor, position_ids: Tensor, visual: Tensor) -> Tensor:
+        """Encode with position ids int32 [3, L] and the picture's features for the first layers [k, N, D]."""
+        # Looked up, because half precision has no angle of some hundred radians to take a sine of.
+        cosines, sines = (self._by_axis(table, position_ids) for table in (self.cosines, self.sines))
+        states = inputs_embeds
+        for index, layer in enumerate(self.layers):
+            states = states + _attend(
+                layer.self_attn, rms_norm(states, layer.input_layernorm), cosines, sines, self.mask
+            )
+            states = states + layer.mlp(rms_norm(states, layer.post_attention_layernorm))
+            if index < visual.shape[0]:
+                states = self._add_visual(states, visual[index])
+        return rms_norm(states, self.norm)
+
+    def _by_axis(self, table: Tensor, position_ids: Tensor) -> Tensor:
+        """Return each frequency's value at its own axis' position, [L, head size]."""
+        half = (functional.embedding(position_ids, table) * self.axes).sum(0)
+        return torch.cat([half, half], dim=-1)
+
+    def _add_visual(self, states: Tensor, features: Tensor) -> Tensor:
+        after = self.length - self.image_start - features.shape[0]
+        return states + functional.pad(features, (0, 0, self.image_start, after))
+
+
+class VisionEncoder(nn.Module):
+    """A float image of 0–255 to image embeddings [N, D] and features for the language model's first layers [k, N, D].
+
+    The picture is brought to `side` × `side` first, as Pillow does it. `mean` and `spread` are the channels', for
+    pixels that were multiplied by `factor`.
+    """
+
+    scale: Tensor
+    shift: Tensor
+    cosines: Tensor
+    sines: Tensor
+
+    def __init__(
+        self, tower: Any, source: tuple[int, int], side: int, factor: float, mean: list[float], spread: list[float]
+    ) -> None:
+        super().__init__()
+        self.resize = Lanczos(source, (side, side))
+        deviation = torch.tensor(spread)[:, None, None]
+        self.register_buffer("scale", factor / deviation, persistent=False)
+        self.register_buffer("shift", -torch.tensor(mean)[:, None, None] / deviation, persistent=False)
+        self.patches = _flat_patches(tower.patch_embed.proj)
+        self.merge = tower.spatial_merge_size
+        grid = side // tower.patch_size
+        self.positions = nn.Parameter(_positions(tower, grid), requires_grad=False)
+        cosines, sines = tower.rotary_pos_emb(self.positions, _coordinates(grid, self.merge))
+        self.register_buffer("cosines", cosines, persistent=False)
+        self.register_buffer("sines", sines, persistent=False)
+        self.blocks, self.merger = tower.blocks, tower.merger
+        self.deep_mergers = tower.deepstack_merger_list
+        self.deep_blocks = list(tower.deepstack_visual_indexes)
+
+    def forward(self, source_image: Tensor) -> tuple[Tensor, Tensor]:
+        """Encode [1, 3, h, w]."""
+        states = self._in_blocks(self.patches(self.resize(source_image) * self.scale + self.shift)) + self.positions
+        features = []
+        for index, block in enumerate(self.blocks):
+            states = states + self._attend(block.attn, block.norm1(states))
+            states = states + block.mlp(block.norm2(states))
+            if index in self.deep_blocks:
+                features.append(self.deep_mergers[self.deep_blocks.index(index)](states))
+        return self.merger(states), torch.stack(features)
+
+    def _in_blocks(self, patches: Tensor) -> Tensor:
+        """Order patches [1, C, rows, columns] so that those which are merged follow each other, [patches, C]."""
+        _, channels, rows, columns = patches.shape
+        by_block = patches.reshape(channels, rows // self.merge, self.merge, columns // self.merge, self.merge)
+        return by_block.permute(1, 3, 2, 4, 0).reshape(rows * columns, channels)
+
+    def _attend(self, attention: Any, states: Tensor) -> Tensor:
+        count, width = states.shape
+        by_head = attention.qkv(states).reshape(count, 3, attention.num_heads, -1).permute(1, 2, 0, 3)
+        query, key, value = by_head[0], by_head[1], by_head[2]
+        query, key = (_rotated(each, self.cosines, self.sines)[None] for each in (query, key))
+        seen = functional.scaled_dot_product_attention(query, key, value[None])
+        attended: Tensor = attention.proj(seen[0].transpose(0, 1).reshape(count, width))
+        return attended
+
+
+def rms_norm(states: Tensor, norm: Any) -> Tensor:
+    """Normalise by root mean square, after each row's largest value: Qwen3's reach thousands, whose squares half
+    precision does not hold."""
+    largest = states.abs().amax(-1, keepdim=True).clamp(min=_SMALLEST)
+    scaled = states / largest
+    tiny = (norm.variance_epsilon**0.5 / largest).square()
+    found: Tensor = norm.weight * (scaled * torch.rsqrt(scaled.square().mean(-1, keepdim=True) + tiny))
+    return found
+
+
+def _attend(attention: Any, states: Tensor, cosines: Tensor, sines: Tensor, mask: Tensor) -> Tensor:
+    _, length, _ = states.shape
+    split = (1, length, -1, attention.head_dim)
+    query = rms_norm(attention.q_proj(states).reshape(split), attention.q_norm).transpose(1, 2)
+    key = rms_norm(attention.k_proj(states).reshape(split), attention.k_norm).transpose(1, 2)
+    value = attention.v_proj(states).reshape(split).transpose(1, 2)
+    query, key = (_rotated(each, cosines, sines) for each in (query, key))
+    key, value = (_shared(each, attention.num_key_value_groups) for each in (key, value))
+    seen = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
+    attended: Tensor = attention.o_proj(seen.transpose(1, 2).reshape(1, length, -1))
+    return attended
+
+
+def _rotated(states: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
+    first, second = states.chunk(2, dim=-1)
+    return states * cosines + torch.cat([-second, first], dim=-1) * sines
+
+
+def _shared(states: Tensor, groups: int) -> Tensor:
+    """Repeat each head for all queries that share it, [1, heads, L, head size]."""
+    _, heads, length, size = states.shape
+    return states[:, :, None].expand(1, heads, groups, length, size).reshape(1, heads * groups, length, size)
+
+
+def _axes(frequencies: int, sections: Iterable[int]) -> Tensor:
+    """Say which of time, height and width each frequency turns with, as ones in [3, 1, frequencies]."""
+    chosen = torch.zeros(frequencies, dtype=torch.int64)
+    for axis, section in enumerate(sections):
+        if axis:
+            chosen[axis : section * 3 : 3] = axis
+    return functional.one_hot(chosen, 3).T[:, None].float()
+
+
+def _flat_patches(patches: nn.Conv3d) -> nn.Conv2d:
+    """Return the patch embedding for a still picture, which it sees as several equal frames."""
+    _, height, width = patches.kernel_size
+    flat = nn.Conv2d(patches.in_channels, patches.out_channels, (height, width), stride=(height, width), device="meta")
+    flat.weight = nn.Parameter(patches.weight.detach().sum(2), requires_grad=False)
+    flat.bias = patches.bias
+    return flat
+
+
+def _positions(tower: Any, grid: int) -> Tensor:
+    """Return the learned positions, interpolated to the grid, in the order of merging [patches, C]."""
+    indices, weights = get_vision_interpolation_indices_and_weights(
+        torch.tensor([[1, grid, grid]]),
+        num_grid_per_side=tower.num_grid_per_side,
+        mode=tower.interpolation_mode,
+        align_corners=tower.interpolation_align_corners,
+        spatial_merge_size=tower.spatial_merge_size,
+    )
+    with torch.no_grad():
+        found: Tensor = (tower.pos_embed(indices) * weights[:, :, None]).sum(1)
+    return found
+
+
+def _coordinates(grid: int, merge: int) -> Tensor:
+    found: Tensor = get_vision_position_ids(torch.tensor([[1, grid, grid]]), merge)
+    return found
