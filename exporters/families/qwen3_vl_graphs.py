@@ -166,7 +166,8 @@ def _attend(attention: Any, states: Tensor, cosines: Tensor, sines: Tensor, mask
 
 
 def _rotated(states: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
-    first, second = states.chunk(2, dim=-1)
+    half = states.shape[-1] // 2
+    first, second = states[..., :half], states[..., half:]
     return states * cosines + torch.cat([-second, first], dim=-1) * sines
 
 
@@ -182,7 +183,7 @@ def _axes(frequencies: int, sections: Iterable[int]) -> Tensor:
     for axis, section in enumerate(sections):
         if axis:
             chosen[axis : section * 3 : 3] = axis
-    return functional.one_hot(chosen, 3).T[:, None].float()
+    return functional.one_hot(chosen, 3).T[:, None].float().contiguous()
 
 
 def _flat_patches(patches: nn.Conv3d) -> nn.Conv2d:
