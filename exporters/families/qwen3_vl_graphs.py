@@ -88,7 +88,7 @@ class VisionEncoder(nn.Module):
     """A float image of 0–255 to image embeddings [N, D] and features for the language model's first layers [k, N, D].
 
     The picture is brought to `side` × `side` first, as Pillow does it. `mean` and `spread` are the channels', for
-    pixels that were multiplied by `factor`.
+    pixels that were multiplied by `factor`. Runs once the weights are there and `settle` was called.
     """
 
     scale: Tensor
@@ -104,16 +104,24 @@ class VisionEncoder(nn.Module):
         deviation = torch.tensor(spread)[:, None, None]
         self.register_buffer("scale", factor / deviation, persistent=False)
         self.register_buffer("shift", -torch.tensor(mean)[:, None, None] / deviation, persistent=False)
-        self.patches = _flat_patches(tower.patch_embed.proj)
-        self.merge = tower.spatial_merge_size
-        grid = side // tower.patch_size
-        self.positions = nn.Parameter(_positions(tower, grid), requires_grad=False)
-        cosines, sines = tower.rotary_pos_emb(self.positions, _coordinates(grid, self.merge))
+        self.merge, self.grid = tower.spatial_merge_size, side // tower.patch_size
+        coordinates = get_vision_position_ids(torch.tensor([[1, self.grid, self.grid]]), self.merge)
+        cosines, sines = tower.rotary_pos_emb(torch.zeros(1), coordinates)
         self.register_buffer("cosines", cosines, persistent=False)
         self.register_buffer("sines", sines, persistent=False)
+        self.patches: nn.Module = tower.patch_embed.proj
+        self.table: nn.Module | None = tower.pos_embed
+        self.interpolation = (tower.num_grid_per_side, tower.interpolation_mode, tower.interpolation_align_corners)
+        self.register_parameter("positions", None)
         self.blocks, self.merger = tower.blocks, tower.merger
         self.deep_mergers = tower.deepstack_merger_list
         self.deep_blocks = list(tower.deepstack_visual_indexes)
+
+    def settle(self) -> None:
+        """Replace the weights for any picture by what they come to for a still one of this size."""
+        if isinstance(self.patches, nn.Conv3d) and self.table is not None:
+            self.positions = nn.Parameter(self._interpolated(self.table), requires_grad=False)
+            self.patches, self.table = _flat_patches(self.patches), None
 
     def forward(self, source_image: Tensor) -> tuple[Tensor, Tensor]:
         """Encode [1, 3, h, w]."""
@@ -125,6 +133,20 @@ class VisionEncoder(nn.Module):
             if index in self.deep_blocks:
                 features.append(self.deep_mergers[self.deep_blocks.index(index)](states))
         return self.merger(states), torch.stack(features)
+
+    def _interpolated(self, table: nn.Module) -> Tensor:
+        """Return the learned positions at the grid's, in the order of merging [patches, C]."""
+        side, mode, align_corners = self.interpolation
+        indices, weights = get_vision_interpolation_indices_and_weights(
+            torch.tensor([[1, self.grid, self.grid]]),
+            num_grid_per_side=side,
+            mode=mode,
+            align_corners=align_corners,
+            spatial_merge_size=self.merge,
+        )
+        with torch.no_grad():
+            found: Tensor = (table(indices) * weights[:, :, None]).sum(1)
+        return found
 
     def _in_blocks(self, patches: Tensor) -> Tensor:
         """Order patches [1, C, rows, columns] so that those which are merged follow each other, [patches, C]."""
@@ -193,22 +215,3 @@ def _flat_patches(patches: nn.Conv3d) -> nn.Conv2d:
     flat.weight = nn.Parameter(patches.weight.detach().sum(2), requires_grad=False)
     flat.bias = patches.bias
     return flat
-
-
-def _positions(tower: Any, grid: int) -> Tensor:
-    """Return the learned positions, interpolated to the grid, in the order of merging [patches, C]."""
-    indices, weights = get_vision_interpolation_indices_and_weights(
-        torch.tensor([[1, grid, grid]]),
-        num_grid_per_side=tower.num_grid_per_side,
-        mode=tower.interpolation_mode,
-        align_corners=tower.interpolation_align_corners,
-        spatial_merge_size=tower.spatial_merge_size,
-    )
-    with torch.no_grad():
-        found: Tensor = (tower.pos_embed(indices) * weights[:, :, None]).sum(1)
-    return found
-
-
-def _coordinates(grid: int, merge: int) -> Tensor:
-    found: Tensor = get_vision_position_ids(torch.tensor([[1, grid, grid]]), merge)
-    return found

@@ -20,6 +20,7 @@ from transformers import Qwen2Tokenizer, Qwen2VLImageProcessorPil, Qwen3VLConfig
 from transformers.models.qwen2.tokenization_qwen2 import PRETOKENIZE_REGEX
 
 from exporters.families.picture_processor import PictureProcessor
+from profiler.records.spec import Licence, ModelSpec, TaskDefaults
 
 SIDE = 64
 WIDTH = 64  # of the text encoder: whole blocks of NF4
@@ -188,3 +189,24 @@ def _amplify(network: nn.Module, factor: float) -> None:
     for name, weights in network.named_parameters():
         if "norm" not in name:
             weights.mul_(factor)
+
+
+def spec_of(folder: Path, kind: Kind) -> ModelSpec:
+    """Describe a saved pipeline as a registry entry would."""
+    guided: dict[str, Any] = (
+        {"text_guidance": 2.5, "negative_prompt": "blue"} if kind == "base" else {"text_guidance": 1.0}
+    )
+    image: dict[str, Any] = {"image_guidance": 1.4} if kind == "base" else {}
+    return ModelSpec(
+        name=f"small-dreamlite-{kind}",
+        title="Small random DreamLite",
+        family="dreamlite",
+        repo=str(folder),
+        licence=Licence(name="Apache-2.0", commercial_use="allowed"),
+        height=SIDE,
+        width=SIDE,
+        tasks={
+            "generate": TaskDefaults(prompt="a red cat", steps=3, seed=3, **guided),
+            "edit": TaskDefaults(prompt="a hat", steps=3, seed=4, **guided, **image),
+        },
+    )

@@ -49,6 +49,7 @@ def test_a_text_with_a_picture_is_encoded_as_the_model_does(pipeline: Any) -> No
     vision = VisionEncoder(
         model.model.visual, (SIDE, SIDE), 512, settings.rescale_factor, settings.image_mean, settings.image_std
     )
+    vision.settle()
     with torch.no_grad():
         expected = model(**taken, output_hidden_states=True)
         features = model.get_image_features(taken["pixel_values"], taken["image_grid_thw"], return_dict=True)
