@@ -150,7 +150,7 @@ def _unet() -> DreamLiteUNetModel:
         sample_size=SIDE // 8,
         block_out_channels=(16, 32),
         down_block_types=("DreamLiteCrossAttnNoSelfAttnDownBlock2D", "DreamLiteCrossAttnDownBlock2D"),
-        up_block_types=("DreamLiteCrossAttnUpBlock2D", "DreamLiteCrossAttnNoSelfAttnUpBlock2D"),
+        up_block_types=("DreamLiteUpBlock2D", "DreamLiteCrossAttnNoSelfAttnUpBlock2D"),
         layers_per_block=1,
         norm_num_groups=8,
         cross_attention_dim=32,
