@@ -50,7 +50,8 @@ class LanguageModel(nn.Module):
 
     def __init__(self, model: Any, length: int, image_start: int) -> None:
         super().__init__()
-        self.layers, self.norm = model.layers, model.norm
+        self.layers = nn.ModuleList(Layer(layer) for layer in model.layers)
+        self.norm = RmsNorm(model.norm)
         self.length, self.image_start = length, image_start
         angles = torch.arange(length)[:, None] * model.rotary_emb.inv_freq.float()
         scaling = model.rotary_emb.attention_scaling
@@ -58,7 +59,8 @@ class LanguageModel(nn.Module):
         self.register_buffer("sines", angles.sin() * scaling, persistent=False)
         self.register_buffer("axes", _axes(angles.shape[1], model.rotary_emb.mrope_section), persistent=False)
         mask = torch.full((length, length), _UNSEEN).triu(1)
-        self.register_buffer("mask", mask[None, None], persistent=False)
+        groups = model.config.num_attention_heads // model.config.num_key_value_heads
+        self.register_buffer("mask", mask.repeat(1, 1, groups, 1), persistent=False)
 
     def forward(self, inputs_embeds: Tensor, position_ids: Tensor, visual: Tensor) -> Tensor:
         """Encode with position ids int32 [3, L] and the picture's features for the first layers [k, N, D]."""
@@ -66,13 +68,11 @@ class LanguageModel(nn.Module):
         cosines, sines = (self._by_axis(table, position_ids) for table in (self.cosines, self.sines))
         states = inputs_embeds
         for index, layer in enumerate(self.layers):
-            states = states + _attend(
-                layer.self_attn, rms_norm(states, layer.input_layernorm), cosines, sines, self.mask
-            )
-            states = states + layer.mlp(rms_norm(states, layer.post_attention_layernorm))
+            states = layer(states, cosines, sines, self.mask)
             if index < visual.shape[0]:
                 states = self._add_visual(states, visual[index])
-        return rms_norm(states, self.norm)
+        found: Tensor = self.norm(states)
+        return found
 
     def _by_axis(self, table: Tensor, position_ids: Tensor) -> Tensor:
         """Return each frequency's value at its own axis' position, [L, head size]."""
@@ -82,6 +82,63 @@ class LanguageModel(nn.Module):
     def _add_visual(self, states: Tensor, features: Tensor) -> Tensor:
         after = self.length - self.image_start - features.shape[0]
         return states + functional.pad(features, (0, 0, self.image_start, after))
+
+
+class Layer(nn.Module):
+    """One of the language model's layers."""
+
+    def __init__(self, layer: Any) -> None:
+        super().__init__()
+        self.self_attn, self.mlp = layer.self_attn, layer.mlp
+        self.input_layernorm = RmsNorm(layer.input_layernorm)
+        self.post_attention_layernorm = RmsNorm(layer.post_attention_layernorm)
+        self.q_norm, self.k_norm = RmsNorm(layer.self_attn.q_norm), RmsNorm(layer.self_attn.k_norm)
+
+    def forward(self, states: Tensor, cosines: Tensor, sines: Tensor, mask: Tensor) -> Tensor:
+        """Take states [1, L, D], rotations [L, head size] and what is added to scores [1, 1, sharing heads × L, L]."""
+        states = states + self._attend(self.input_layernorm(states), cosines, sines, mask)
+        found: Tensor = states + self.mlp(self.post_attention_layernorm(states))
+        return found
+
+    def _attend(self, states: Tensor, cosines: Tensor, sines: Tensor, mask: Tensor) -> Tensor:
+        attention, length = self.self_attn, states.shape[1]
+        split = (1, length, -1, attention.head_dim)
+        query = self.q_norm(attention.q_proj(states).reshape(split)).transpose(1, 2)
+        key = self.k_norm(attention.k_proj(states).reshape(split)).transpose(1, 2)
+        value = attention.v_proj(states).reshape(split).transpose(1, 2)
+        query, key = (_rotated(each, cosines, sines) for each in (query, key))
+        # Heads that share a key and value are rows of one, so that neither is copied.
+        rows = query.reshape(1, key.shape[1], -1, attention.head_dim)
+        seen = functional.scaled_dot_product_attention(rows, key, value, attn_mask=mask).reshape(query.shape)
+        attended: Tensor = attention.o_proj(seen.transpose(1, 2).reshape(1, length, -1))
+        return attended
+
+
+class RmsNorm(nn.Module):
+    """Normalises by root mean square, after each row's mean size.
+
+    Qwen3's activations reach thousands, whose squares half precision does not hold; over c = Σ|x| / √D the squares of a
+    row add up to something from 1 to D. Sums are products with ones and 1 / c is a squared root, because XNNPACK takes
+    these and neither reductions of the last axis nor reciprocals, each of which would split the graph.
+    """
+
+    ones: Tensor
+
+    def __init__(self, norm: Any) -> None:
+        super().__init__()
+        self.norm = norm
+        self.width = norm.weight.numel()
+        self.register_buffer("ones", torch.ones(1, self.width), persistent=False)
+
+    def forward(self, states: Tensor) -> Tensor:
+        """Normalise [..., D]."""
+        size = functional.linear(states.abs() * self.width**-0.5, self.ones).clamp(min=_SMALLEST)
+        factor = torch.rsqrt(size).square()
+        scaled = states * factor
+        tiny = (factor * (self.width * self.norm.variance_epsilon) ** 0.5).square()
+        summed = functional.linear(scaled.square(), self.ones)
+        found: Tensor = scaled * (torch.rsqrt(summed + tiny) * self.width**0.5) * self.norm.weight
+        return found
 
 
 class VisionEncoder(nn.Module):
@@ -164,39 +221,10 @@ class VisionEncoder(nn.Module):
         return attended
 
 
-def rms_norm(states: Tensor, norm: Any) -> Tensor:
-    """Normalise by root mean square, after each row's largest value: Qwen3's reach thousands, whose squares half
-    precision does not hold."""
-    largest = states.abs().amax(-1, keepdim=True).clamp(min=_SMALLEST)
-    scaled = states / largest
-    tiny = (norm.variance_epsilon**0.5 / largest).square()
-    found: Tensor = norm.weight * (scaled * torch.rsqrt(scaled.square().mean(-1, keepdim=True) + tiny))
-    return found
-
-
-def _attend(attention: Any, states: Tensor, cosines: Tensor, sines: Tensor, mask: Tensor) -> Tensor:
-    _, length, _ = states.shape
-    split = (1, length, -1, attention.head_dim)
-    query = rms_norm(attention.q_proj(states).reshape(split), attention.q_norm).transpose(1, 2)
-    key = rms_norm(attention.k_proj(states).reshape(split), attention.k_norm).transpose(1, 2)
-    value = attention.v_proj(states).reshape(split).transpose(1, 2)
-    query, key = (_rotated(each, cosines, sines) for each in (query, key))
-    key, value = (_shared(each, attention.num_key_value_groups) for each in (key, value))
-    seen = functional.scaled_dot_product_attention(query, key, value, attn_mask=mask)
-    attended: Tensor = attention.o_proj(seen.transpose(1, 2).reshape(1, length, -1))
-    return attended
-
-
 def _rotated(states: Tensor, cosines: Tensor, sines: Tensor) -> Tensor:
     half = states.shape[-1] // 2
     first, second = states[..., :half], states[..., half:]
     return states * cosines + torch.cat([-second, first], dim=-1) * sines
-
-
-def _shared(states: Tensor, groups: int) -> Tensor:
-    """Repeat each head for all queries that share it, [1, heads, L, head size]."""
-    _, heads, length, size = states.shape
-    return states[:, :, None].expand(1, heads, groups, length, size).reshape(1, heads * groups, length, size)
 
 
 def _axes(frequencies: int, sections: Iterable[int]) -> Tensor:
