@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from exporters.component import make_component
 from exporters.families import dreamlite
 from exporters.networks import Networks
 from exporters.pipeline import export
 from exporters.progress import Stages
 from exporters.runtimes import runtime
 from exporters.schedules import tabulate
+from exporters.steps import make_component
 from exporters.tasks import Planner
 from exporters.verify import Verifier
 from profiler.records.bundle import Bundle, ImageDifference
