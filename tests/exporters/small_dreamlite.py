@@ -40,7 +40,7 @@ def build_pipeline(kind: Kind = "mobile", seed: int = 0) -> Any:
     pipeline = CLASSES[kind](
         text_encoder=_text_encoder(tokenizer),
         tokenizer=tokenizer,
-        processor=PictureProcessor(_image_processor(), tokenizer),
+        processor=PictureProcessor(image_processor(PATCH), tokenizer),
         vae=_autoencoder(),
         unet=_unet(),
         scheduler=FlowMatchEulerDiscreteScheduler(use_dynamic_shifting=True),
@@ -137,11 +137,12 @@ def _text_encoder(tokenizer: Qwen2Tokenizer) -> Qwen3VLForConditionalGeneration:
 _TOKENS = {"image": "image_pad", "video": "video_pad", "vision_start": "vision_start", "vision_end": "vision_end"}
 
 
-def _image_processor() -> Qwen2VLImageProcessorPil:
+def image_processor(patch: int) -> Qwen2VLImageProcessorPil:
+    """Return Qwen3-VL's settings for pictures, for patches of some size."""
     half = [0.5, 0.5, 0.5]
     limits = {"shortest_edge": 65536, "longest_edge": 16777216}
     return Qwen2VLImageProcessorPil(
-        patch_size=PATCH, merge_size=MERGE, temporal_patch_size=2, image_mean=half, image_std=half, size=limits
+        patch_size=patch, merge_size=MERGE, temporal_patch_size=2, image_mean=half, image_std=half, size=limits
     )
 
 

@@ -13,6 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
+from exporters.architectures import write_configs
 from exporters.default_inputs import draw_test_picture
 from exporters.families import dreamlite as family
 from exporters.families.dreamlite_conditioning import edit_branches, generate_branches
@@ -22,6 +23,7 @@ from exporters.prompts import write_tokenizer
 from exporters.schedules import tabulate
 from exporters.verify import difference
 from exporters.weights import RandomWeights
+from profiler import catalog
 from profiler.errors import InputError
 from profiler.prompts import Encoded, encode
 from profiler.records.plan import Constant, Guidance
@@ -29,7 +31,7 @@ from profiler.records.recipe import recipe_of
 from profiler.records.record import Task
 from profiler.records.spec import TaskDefaults
 from tests.exporters.rescheduled import changed
-from tests.exporters.small_dreamlite import IMAGE_TOKENS, SIDE, Kind, save_pipeline
+from tests.exporters.small_dreamlite import IMAGE_TOKENS, SIDE, Kind, build_tokenizer, image_processor, save_pipeline
 
 EDIT = TaskDefaults(prompt="a hat", steps=3, text_guidance=2.5, image_guidance=1.4, negative_prompt="blue", seed=4)
 
@@ -103,6 +105,24 @@ def test_weights_are_counted_once_and_nothing_but_the_head_is_left_out(mobile: M
     assert mobile.parts["denoiser"].parameters == unet
     vae = sum(weight.numel() for weight in pipeline.vae.parameters())
     assert mobile.parts["image_encoder"].parameters + mobile.parts["decoder"].parameters == vae
+
+
+def test_the_registered_models_parts_are_as_large_as_published(tmp_path: Path) -> None:
+    write_configs(catalog.model("dreamlite"), tmp_path)
+    build_tokenizer().save_pretrained(tmp_path / "tokenizer")
+    image_processor(16).save_pretrained(tmp_path / "processor")
+    model = family.load(Networks(tmp_path, RandomWeights(0)), recipe_of(1024, 1024))
+    assert {name: part.parameters for name, part in model.parts.items()} == {
+        "token_embedding": 311_164_928,
+        "text_encoder": 1_409_410_048,
+        "compose": 0,
+        "vision_encoder": 406_957_056,
+        "denoiser": 389_968_388,
+        "image_encoder": 1_222_532,
+        "decoder": 1_222_531,
+    }
+    assert model.latents == (4, 128, 128)
+    assert model.parts["text_encoder"].graphs["encode"].inputs["visual"].shape == (3, 256, 2048)
 
 
 def words(model: Model, folder: Path, task: Task, prompt: str, *, negative: bool = False) -> Encoded:
@@ -242,9 +262,10 @@ def test_what_weighs_nothing_is_not_predicted(base: Model) -> None:
 def test_guidance_that_a_pipeline_does_not_know_is_refused(base: Model, mobile: Model) -> None:
     with pytest.raises(InputError, match="generation sees no source image"):
         base.condition("generate", EDIT)
-    for settings in (changed(EDIT, image_guidance=None), changed(EDIT, text_guidance=1.0)):
+    for settings in (changed(EDIT, image_guidance=1.0), changed(EDIT, text_guidance=1.0)):
         with pytest.raises(InputError, match="distilled to need none"):
             mobile.condition("edit", settings)
+    assert len(mobile.condition("edit", changed(EDIT, text_guidance=1.0, image_guidance=1.0)).branches) == 1
 
 
 def test_components_are_called_one_after_the_other(base: Model) -> None:
@@ -325,3 +346,10 @@ def test_a_pipeline_that_cannot_be_expressed_is_refused(
     folder = edited(sources["mobile"], tmp_path / "odd", file, lambda config: config.update(change))
     with pytest.raises(InputError, match=message):
         family.load(Networks(folder, RandomWeights(0)), recipe_of(SIDE, SIDE))
+
+
+def test_a_missing_processor_is_an_input_error(sources: dict[Kind, Path], tmp_path: Path) -> None:
+    shutil.copytree(sources["mobile"], tmp_path / "half")
+    shutil.rmtree(tmp_path / "half" / "processor")
+    with pytest.raises(InputError, match="cannot load the picture processor in"):
+        family.load(Networks(tmp_path / "half"), recipe_of(SIDE, SIDE))
