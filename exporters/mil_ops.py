@@ -328,7 +328,7 @@ _NAMED = (
 )
 _UNARY = (
     *(torch.abs, torch.cos, torch.sin, torch.exp, torch.erf, torch.sqrt, torch.square, torch.relu, torch.sigmoid),
-    *(torch.tanh, functional.silu),
+    *(torch.tanh, torch.floor, functional.silu),
 )
 OPERATIONS: dict[str, Operation] = {
     **{function.__name__: function for function in _NAMED},

@@ -173,6 +173,7 @@ def test_four_bit_values_come_as_they_were_written(tmp_path: Path) -> None:
     [
         ("rsqrt", {"x": torch.tensor([0.0]), "epsilon": torch.tensor(0.25)}, [2.0]),
         ("inverse", {"x": torch.tensor([0.0])}, [1e4]),
+        ("floor", {"x": torch.tensor([1.9, -1.1])}, [1.0, -2.0]),
         ("split", {"x": torch.arange(3.0), "axis": torch.tensor(0), "split_sizes": torch.tensor([1, 2])}, [0.0]),
         ("slice_by_size", {"x": torch.arange(3.0), "begin": torch.tensor([1]), "size": torch.tensor([-1])}, [1.0, 2.0]),
         ("reshape", {"x": torch.arange(2.0), "shape": torch.tensor([0])}, [0.0, 1.0]),
