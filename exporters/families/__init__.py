@@ -11,7 +11,10 @@ from exporters.sources import Subfolders
 from profiler.errors import UnknownName
 from profiler.records.recipe import Recipe
 
-_MODULES = {"stable_diffusion": "exporters.families.stable_diffusion"}
+_MODULES = {
+    "sana_sprint": "exporters.families.sana_sprint",
+    "stable_diffusion": "exporters.families.stable_diffusion",
+}
 
 
 class Family(Protocol):

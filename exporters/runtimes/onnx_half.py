@@ -25,8 +25,8 @@ _MASK_FROM = 1e30  # larger constants mean "minus infinity" to a softmax; no wei
 _LAYERS = {"Conv", "ConvTranspose", "MatMul", "Gemm"}
 _ISLANDS = {
     "LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization", "Softmax", "ReduceMean",
-    "ReduceSum", "ReduceL2", "CumSum", "Pow", "Sqrt", "Reciprocal", "Exp", "Log", "Sin", "Cos", "Cast", "Range", "ConstantOfShape",
-    "Constant", "If", "Loop", "Scan",
+    "ReduceSum", "ReduceL2", "CumSum", "Pow", "Sqrt", "Reciprocal", "Exp", "Log", "Sin", "Cos", "Cast", "Range",
+    "ConstantOfShape", "Constant", "If", "Loop", "Scan",
 }  # fmt: skip
 # Operators of which not every float input may be in half precision.
 _HALF_INPUTS = {"Resize": (0,)}
