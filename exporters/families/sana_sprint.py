@@ -222,16 +222,16 @@ def _parts(pipeline: Any, length: int, latents: tuple[int, int, int]) -> list[Pa
     }
     encoder = TextEncoder(pipeline.text_encoder, length, TEXT_LENGTH)
     given = {"input_ids": ids, PROMPT_MASK: mask}
-    encode = _part("text_encoder", "encode", encoder, given, _TEXT_STATES, _TEXT_MASK)
+    encode = Graph(module=encoder.eval(), inputs=given, outputs=(_TEXT_STATES, _TEXT_MASK), wide=True)
     return [
-        replace(encode, encodes_text=True),
+        Part(name="text_encoder", graphs={"encode": encode}, encodes_text=True),
         _part("denoiser", "predict", Denoiser(pipeline.transformer), seen, "prediction"),
         _part("decoder", "decode", Decoder(pipeline.vae), {"latents": _normal(1, *latents)}, "image"),
     ]
 
 
-def _part(name: str, function: str, module: nn.Module, inputs: dict[str, Tensor], *outputs: str) -> Part:
-    return Part(name=name, graphs={function: Graph(module=module.eval(), inputs=inputs, outputs=outputs)})
+def _part(name: str, function: str, module: nn.Module, inputs: dict[str, Tensor], output: str) -> Part:
+    return Part(name=name, graphs={function: Graph(module=module.eval(), inputs=inputs, outputs=(output,))})
 
 
 def _normal(*shape: int) -> Tensor:

@@ -36,7 +36,7 @@ def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Com
         model = _trace(f"{part.name}.{name}", graph, recipe.opset)
         onnx_weights.express(model)
         if precision == "fp16":
-            onnx_half.convert(model, onnx_half.has_plain_weight if part.encodes_text else onnx_half.nothing)
+            onnx_half.convert(model, onnx_half.has_plain_weight if part.encodes_text else onnx_half.nothing, graph.wide)
         files += write_model(model, folder, path)
         functions[name] = Function(path=path, inputs=_ports(model.graph.inputs), outputs=_ports(model.graph.outputs))
     return Component(functions=functions, files=tuple(files), parameters=part.parameters, precision=precision)

@@ -32,16 +32,17 @@ _ISLANDS = {
 _HALF_INPUTS = {"Resize": (0,)}
 
 
-def convert(model: ir.Model, stays: Callable[[ir.Node], bool]) -> None:
+def convert(model: ir.Model, stays: Callable[[ir.Node], bool], wide: bool = False) -> None:
     """Compute in half precision between layers; those that `stays` names, and islands, stay in float32.
 
-    Weights are converted one at a time as they are written. Raises ModelError for one that is too large.
+    Where a graph is `wide`, all between layers stays as well. Weights are converted one at a time as they are written.
+    Raises ModelError for one that is too large.
     """
     nodes = list(model.graph)
-    wide = _wide(nodes)
-    layers = [node for node in nodes if node.op_type in _LAYERS and node not in wide and not stays(node)]
-    between = _reached(layers, _users) & _reached(layers, _makers)
-    halves = [node for node in nodes if node in between - wide and node.op_type not in _ISLANDS and not stays(node)]
+    large = _large(nodes)
+    layers = [node for node in nodes if _is_layer(node) and node not in large and not stays(node)]
+    between = {*layers} if wide else _reached(layers, _users) & _reached(layers, _makers)
+    halves = [node for node in nodes if node in between - large and node.op_type not in _ISLANDS and not stays(node)]
     _Converter(model.graph, halves).run()
     passes.RemoveUnusedNodesPass()(model)
 
@@ -76,7 +77,7 @@ def _reached(start: Iterable[ir.Node], neighbours: Callable[[ir.Node], Iterable[
     return found
 
 
-def _wide(nodes: list[ir.Node]) -> set[ir.Node]:
+def _large(nodes: list[ir.Node]) -> set[ir.Node]:
     """Return what exceeds half precision without being an island: unbounded products with what follows them up to a
     layer, and what stands between two islands, such as a norm's epsilon on a mean of squares."""
     products = [node for node in nodes if node.op_type == "MatMul" and _is_unbounded(node)]
