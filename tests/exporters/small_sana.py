@@ -22,13 +22,13 @@ _WIDTH, _LATENT_CHANNELS = 64, 8
 _SPECIAL = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
 
 
-def save_sana(folder: Path, *, seed: int = 0, **transformer: Any) -> Path:
+def save_sana(folder: Path, *, seed: int = 0, encoder_layers: int = 2, **transformer: Any) -> Path:
     """Build a pipeline with random weights and save it; `transformer` replaces options of its network."""
     torch.manual_seed(seed)
     tokenizer = build_gemma_tokenizer()
     pipeline = SanaSprintPipeline(
         tokenizer=tokenizer,
-        text_encoder=_text_encoder(len(tokenizer)),
+        text_encoder=_text_encoder(len(tokenizer), encoder_layers),
         vae=_autoencoder(),
         transformer=_transformer(**transformer),
         scheduler=SCMScheduler(prediction_type="trigflow", sigma_data=0.5),
@@ -69,12 +69,12 @@ def build_gemma_tokenizer() -> GemmaTokenizer:
     return tokenizer
 
 
-def _text_encoder(vocabulary: int) -> Gemma2Model:
+def _text_encoder(vocabulary: int, layers: int) -> Gemma2Model:
     config = Gemma2Config(
         vocab_size=vocabulary,
         hidden_size=_WIDTH,
         intermediate_size=128,
-        num_hidden_layers=2,
+        num_hidden_layers=layers,
         num_attention_heads=4,
         num_key_value_heads=2,
         head_dim=16,
