@@ -27,11 +27,16 @@ Floats = npt.NDArray[np.float32]
 
 @dataclass(frozen=True, kw_only=True)
 class Graph:
-    """One function to export; `inputs` are examples in the order of the module's arguments, float32 or int32."""
+    """One function to export; `inputs` are examples in the order of the module's arguments, float32 or int32.
+
+    `wide` says that values between its layers are beyond half precision, as a language model's that was trained in
+    bfloat16: then a precision of fp16 is for what layers multiply, and for nothing else.
+    """
 
     module: nn.Module
     inputs: Mapping[str, torch.Tensor]
     outputs: tuple[str, ...]
+    wide: bool = False
 
     def run(self) -> tuple[torch.Tensor, ...]:
         """Run the module eagerly on its example inputs."""

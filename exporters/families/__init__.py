@@ -13,6 +13,7 @@ from profiler.records.recipe import Recipe
 
 _MODULES = {
     "dreamlite": "exporters.families.dreamlite",
+    "sana_sprint": "exporters.families.sana_sprint",
     "stable_diffusion": "exporters.families.stable_diffusion",
 }
 

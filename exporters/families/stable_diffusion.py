@@ -29,7 +29,8 @@ from exporters.guidance import (
 from exporters.networks import Networks
 from exporters.parts import Floats, Graph, Model, Part, Reference, ReferenceInputs, image_tensor
 from exporters.quiet import quiet
-from exporters.schedules import DrawnNoise, fresh
+from exporters.reference import DrawnPerRound
+from exporters.schedules import fresh
 from exporters.sources import Subfolders
 from profiler.errors import InputError
 from profiler.records.plan import Call, Port
@@ -131,7 +132,7 @@ def blank_source(height: int, width: int) -> npt.NDArray[np.uint8]:
 def run_reference(pipeline: Any, inputs: ReferenceInputs) -> Reference:
     """Make one image with the pipeline's own loop."""
     settings = inputs.settings
-    drawn = _DrawnPerRound(inputs.noise.shape[1:])
+    drawn = DrawnPerRound(inputs.noise.shape[1:])
     image = pipeline(
         prompt=settings.prompt,
         negative_prompt=settings.negative_prompt,
@@ -143,23 +144,7 @@ def run_reference(pipeline: Any, inputs: ReferenceInputs) -> Reference:
         callback_on_step_end=drawn.end_round,
         **_image_arguments(type(pipeline).__name__ == EDITS, inputs, pipeline.vae_scale_factor),
     ).images[0]
-    float_image = np.ascontiguousarray(image.transpose(2, 0, 1)[None] * 255, dtype=np.float32)
-    return Reference(float_image, np.stack(drawn.rounds))
-
-
-class _DrawnPerRound:
-    """Notes the noise that a pipeline's scheduler draws, through the pipeline's own callback."""
-
-    def __init__(self, shape: tuple[int, ...]) -> None:
-        self.generator = torch.Generator().manual_seed(0)
-        self.rounds: list[Any] = []
-        self._shape = shape
-        self._drawn = DrawnNoise(self.generator)
-
-    def end_round(self, pipeline: Any, number: int, timestep: Any, values: dict[str, Any]) -> dict[str, Any]:
-        """Note one round's noise."""
-        self.rounds.append(self._drawn.since_last(self._shape).numpy())
-        return values
+    return drawn.reference(image)
 
 
 def _image_arguments(edits: bool, inputs: ReferenceInputs, scale: int) -> dict[str, Any]:

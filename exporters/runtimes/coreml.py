@@ -15,7 +15,7 @@ from exporters.coreml_package import write_package
 from exporters.parts import Graph, Part
 from exporters.progress import Stages
 from exporters.quiet import quiet
-from exporters.runtimes import Runtime
+from exporters.runtimes import Runtime, coreml_precision
 from exporters.runtimes.layout import function_path
 from profiler.errors import InputError, InternalError, MissingExtra, ModelError, first_line
 from profiler.records.bundle import Component, Function
@@ -36,8 +36,6 @@ ENDING = "mlpackage"
 # Apple's own Stable Diffusion is split into chunks below this, for iOS and the Neural Engine
 # (github.com/apple/ml-stable-diffusion, --chunk-unet).
 NEURAL_ENGINE_LIMIT_BYTES = 1_000_000_000
-# A timestep becomes an angle by a few operations: its shape, a factor per frequency, a scale.
-_STEPS_TO_A_SINE = 6
 # Left whole, because MIL has them: taken apart, a linear layer becomes a matmul that weight compression does not see,
 # and the masks of text encoders become operations that coremltools does not know.
 _KEPT = (
@@ -132,7 +130,7 @@ def _convert(name: str, graph: Graph, precision: Precision, destination: Path) -
                 program.run_decompositions(_decompositions()),
                 convert_to="mlprogram",
                 minimum_deployment_target=coremltools.target.iOS18,
-                compute_precision=_precision(precision),
+                compute_precision=_precision(precision, graph.wide),
                 inputs=inputs,
                 outputs=[coremltools.TensorType(name=port, dtype=np.float32) for port in graph.outputs],
                 pass_pipeline=_passes(),
@@ -143,18 +141,11 @@ def _convert(name: str, graph: Graph, precision: Precision, destination: Path) -
         raise ModelError(f"cannot convert {name} to Core ML: {first_line(error)}") from error
 
 
-def _precision(precision: Precision) -> Any:
+def _precision(precision: Precision, wide: bool) -> Any:
     if precision == "fp32":
         return coremltools.precision.FLOAT32
-    return coremltools.transform.FP16ComputePrecision(op_selector=lambda operation: not _feeds_a_sine(operation))
-
-
-def _feeds_a_sine(operation: Any, steps: int = _STEPS_TO_A_SINE) -> bool:
-    """Tell whether all that follows from an operation is a sine: float16 angles near 1000 are off by up to 0.25."""
-    if operation.op_type in ("sin", "cos"):
-        return True
-    following = [each for output in operation.outputs for each in output.child_ops]
-    return bool(following) and steps > 0 and all(_feeds_a_sine(each, steps - 1) for each in following)
+    selects = coreml_precision.layer_computes_in_half if wide else coreml_precision.computes_in_half
+    return coremltools.transform.FP16ComputePrecision(op_selector=selects)
 
 
 def _passes() -> Any:

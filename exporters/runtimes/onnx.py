@@ -11,7 +11,7 @@ import torch
 from exporters.parts import Graph, Part
 from exporters.progress import Stages
 from exporters.quiet import quiet
-from exporters.runtimes import Runtime, onnx_half, onnx_weights
+from exporters.runtimes import Runtime, onnx_constants, onnx_half, onnx_weights
 from exporters.runtimes.layout import function_path
 from profiler.errors import InternalError, ModelError, first_line
 from profiler.records.bundle import Component, Function
@@ -36,7 +36,7 @@ def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Com
         model = _trace(f"{part.name}.{name}", graph, recipe.opset)
         onnx_weights.express(model)
         if precision == "fp16":
-            onnx_half.convert(model, onnx_half.has_plain_weight if part.encodes_text else onnx_half.nothing)
+            onnx_half.convert(model, onnx_half.has_plain_weight if part.encodes_text else onnx_half.nothing, graph.wide)
         files += write_model(model, folder, path)
         functions[name] = Function(path=path, inputs=_ports(model.graph.inputs), outputs=_ports(model.graph.outputs))
     return Component(functions=functions, files=tuple(files), parameters=part.parameters, precision=precision)
@@ -67,10 +67,13 @@ def _trace(name: str, graph: Graph, opset: int) -> onnx_ir.Model:
                 output_names=list(graph.outputs),
                 opset_version=opset,
                 dynamo=True,
-                optimize=True,
+                optimize=False,  # below, after what it would take for nothing is protected
                 custom_translation_table=onnx_weights.TRANSLATIONS,
                 verbose=False,
             )
+            if program is not None:
+                onnx_constants.keep_small(program.model)
+                program.optimize()
     except Exception as error:  # torch.export raises whatever the model's own code raises under tracing
         raise ModelError(f"torch cannot export {name} to ONNX: {first_line(error)}") from error
     if program is None:

@@ -2,7 +2,8 @@
 
 Only what lies between layers with weights is computed in half precision. So a timestep keeps its fraction and the
 image's last operations, on values up to 255, do not round what is rounded next. Norms, sums and softmax stay in
-float32, because kernels differ in what they accumulate in.
+float32, because kernels differ in what they accumulate in. So do products of two activations that no softmax bounds,
+up to the next layer: linear attention sums over all tokens and divides afterwards, beyond what half precision holds.
 """
 
 from __future__ import annotations
@@ -24,22 +25,24 @@ _MASK_FROM = 1e30  # larger constants mean "minus infinity" to a softmax; no wei
 _LAYERS = {"Conv", "ConvTranspose", "MatMul", "Gemm"}
 _ISLANDS = {
     "LayerNormalization", "InstanceNormalization", "GroupNormalization", "RMSNormalization", "Softmax", "ReduceMean",
-    "ReduceSum", "ReduceL2", "CumSum", "Pow", "Sqrt", "Exp", "Log", "Sin", "Cos", "Cast", "Range", "ConstantOfShape",
-    "Constant", "If", "Loop", "Scan",
+    "ReduceSum", "ReduceL2", "CumSum", "Pow", "Sqrt", "Reciprocal", "Exp", "Log", "Sin", "Cos", "Cast", "Range",
+    "ConstantOfShape", "Constant", "If", "Loop", "Scan",
 }  # fmt: skip
 # Operators of which not every float input may be in half precision.
 _HALF_INPUTS = {"Resize": (0,)}
 
 
-def convert(model: ir.Model, stays: Callable[[ir.Node], bool]) -> None:
+def convert(model: ir.Model, stays: Callable[[ir.Node], bool], wide: bool = False) -> None:
     """Compute in half precision between layers; those that `stays` names, and islands, stay in float32.
 
-    Weights are converted one at a time as they are written. Raises ModelError for one that is too large.
+    Where a graph is `wide`, all between layers stays as well. Weights are converted one at a time as they are written.
+    Raises ModelError for one that is too large.
     """
     nodes = list(model.graph)
-    layers = [node for node in nodes if node.op_type in _LAYERS and not stays(node)]
-    between = _reached(layers, _users) & _reached(layers, _makers)
-    halves = [node for node in nodes if node in between and node.op_type not in _ISLANDS and not stays(node)]
+    large = _large(nodes)
+    layers = [node for node in nodes if _is_layer(node) and node not in large and not stays(node)]
+    between = {*layers} if wide else _reached(layers, _users) & _reached(layers, _makers)
+    halves = [node for node in nodes if node in between - large and node.op_type not in _ISLANDS and not stays(node)]
     _Converter(model.graph, halves).run()
     passes.RemoveUnusedNodesPass()(model)
 
@@ -72,6 +75,48 @@ def _reached(start: Iterable[ir.Node], neighbours: Callable[[ir.Node], Iterable[
             found.add(node)
             waiting += neighbours(node)
     return found
+
+
+def _large(nodes: list[ir.Node]) -> set[ir.Node]:
+    """Return what exceeds half precision without being an island: unbounded products with what follows them up to a
+    layer, and what stands between two islands, such as a norm's epsilon on a mean of squares."""
+    products = [node for node in nodes if node.op_type == "MatMul" and _is_unbounded(node)]
+    after = _reached([user for product in products for user in _users(product)], _users_before_layers)
+    between = [node for node in nodes if _is_between_islands(node)]
+    return {*products, *between, *(node for node in after if not _is_layer(node))}
+
+
+def _is_unbounded(product: ir.Node) -> bool:
+    """Tell whether a product of two activations neither feeds a softmax nor comes from one."""
+    if any(_is_weight(value) for value in product.inputs):
+        return False
+    near = _reached(_users(product), _users_before_layers) | _reached(_makers(product), _makers_after_layers)
+    return not any(node.op_type == "Softmax" for node in near)
+
+
+def _is_between_islands(node: ir.Node) -> bool:
+    makers, users = list(_makers(node)), list(_users(node))
+    return bool(makers and users) and all(each.op_type in _ISLANDS for each in (*makers, *users))
+
+
+def _is_layer(node: ir.Node) -> bool:
+    return node.op_type in _LAYERS
+
+
+def _is_weight(value: ir.Value | None) -> bool:
+    """Tell whether a value follows from stored ones alone."""
+    if value is None or value.is_graph_input():
+        return False
+    maker = value.producer()
+    return maker is None or all(_is_weight(each) for each in maker.inputs)
+
+
+def _users_before_layers(node: ir.Node) -> Iterable[ir.Node]:
+    return () if _is_layer(node) else _users(node)
+
+
+def _makers_after_layers(node: ir.Node) -> Iterable[ir.Node]:
+    return () if _is_layer(node) else _makers(node)
 
 
 class _Converter:

@@ -30,8 +30,9 @@ from tests.exporters.small_pipelines import small_recipe
 class Rescheduler:
     """Verifies images of one exported bundle; its guide_step graphs are shared by schedulers of the same form."""
 
-    def __init__(self, exported: Exported, folder: Path) -> None:
+    def __init__(self, exported: Exported, folder: Path, family: Any = stable_diffusion) -> None:
         shutil.copytree(exported.folder, folder)
+        self._family = family
         self._exported = exported
         self._folder = folder
         self._graphs: dict[tuple[str, str], Component] = {}
@@ -48,7 +49,7 @@ class Rescheduler:
     def _plan(
         self, task: Task, settings: TaskDefaults, scheduler: Any, recipe: Recipe
     ) -> tuple[Model, PlannedTask, dict[str, Component]]:
-        model = stable_diffusion.load(Networks(self._exported.source), recipe)
+        model: Model = self._family.load(Networks(self._exported.source), recipe)
         if scheduler is not None:
             model = with_scheduler(model, scheduler)
         table = tabulate(model.scheduler, model.schedulers, [settings.steps], ())

@@ -122,7 +122,7 @@ def test_a_configuration_of_another_size_is_named(generate_source: Path, tmp_pat
 def test_a_tokenizer_that_is_not_there_is_named(generate_source: Path, tmp_path: Path) -> None:
     folder = broken(generate_source, tmp_path / "broken")
     shutil.rmtree(folder / "tokenizer")
-    with pytest.raises(InputError, match="cannot load the CLIPTokenizer in .*tokenizer"):
+    with pytest.raises(InputError, match=r"cannot load the CLIPTokenizer in .*tokenizer"):
         Networks(folder).setting("tokenizer")
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import onnx
 import onnxruntime
 import pytest
 import torch
+from onnx.reference import ReferenceEvaluator
 from torch import Tensor, nn
 
 from exporters.parts import Graph, Part
@@ -17,6 +19,7 @@ from exporters.runtimes.onnx import export_part
 from exporters.verify import difference
 from profiler.errors import ModelError
 from tests.exporters.small_pipelines import small_recipe
+from tests.exporters.wide_networks import LargeNorm, LargeResidual, LinearAttention, PlainAttention, graph_of
 
 
 class Network(nn.Module):
@@ -103,3 +106,40 @@ def test_the_same_network_gives_the_same_bytes(tmp_path: Path) -> None:
         exported(network_part(), tmp_path / "one").read_bytes()
         == exported(network_part(), tmp_path / "two").read_bytes()
     )
+
+
+def in_real_halves(graph: Graph, folder: Path) -> npt.NDArray[np.float32]:
+    """Run a graph with NumPy: ONNX Runtime has no half-precision products on this CPU, and widens around them."""
+    path = exported(Part(name="denoiser", graphs={"f": graph}), folder)
+    with np.errstate(all="ignore"):
+        (found,) = ReferenceEvaluator(str(path)).run(None, {key: value.numpy() for key, value in graph.inputs.items()})
+    return np.asarray(found)
+
+
+def products_in(folder: Path) -> list[int]:
+    (path,) = folder.rglob("*.onnx")
+    model = onnx.shape_inference.infer_shapes(onnx.load(path))
+    types = {value.name: value.type.tensor_type.elem_type for value in (*model.graph.value_info, *model.graph.output)}
+    return [types[node.output[0]] for node in model.graph.node if node.op_type in ("MatMul", "Gemm")]
+
+
+@pytest.mark.parametrize(
+    ("module", "scale", "wide"),
+    [(LinearAttention(), 20.0, False), (LargeNorm(), 1000.0, False), (LargeResidual(), 300.0, True)],
+)
+def test_what_exceeds_half_precision_survives(module: nn.Module, scale: float, wide: bool, tmp_path: Path) -> None:
+    graph = graph_of(module, scale=scale, wide=wide)
+    assert difference(in_real_halves(graph, tmp_path), graph.run()[0].numpy()).relative < 2e-3
+
+
+def test_a_stream_beyond_half_precision_is_lost_where_nobody_says_that_it_is_wide(tmp_path: Path) -> None:
+    graph = graph_of(LargeResidual(), tokens=4, scale=300.0)
+    assert not np.isfinite(in_real_halves(graph, tmp_path)).all()
+
+
+def test_only_products_that_no_softmax_bounds_stay_in_float32(tmp_path: Path) -> None:
+    halves, floats = onnx.TensorProto.FLOAT16, onnx.TensorProto.FLOAT
+    in_real_halves(graph_of(PlainAttention(), tokens=16), tmp_path / "plain")
+    assert set(products_in(tmp_path / "plain")) == {halves}
+    in_real_halves(graph_of(LinearAttention(), tokens=16), tmp_path / "linear")
+    assert sorted(products_in(tmp_path / "linear")) == [floats] * 2 + [halves] * 4
