@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 from profiler import __version__, catalog
 from profiler.bundle_files import MANIFEST, load_manifest
-from profiler.errors import InputError, MissingExtra, UnknownName
+from profiler.errors import InputError, MissingExtra, MissingSource, UnknownName
 from profiler.records.recipe import EncoderScheme, LoadPolicy, Precision, Recipe, Runtime, recipe_of
 from profiler.records.spec import ModelSpec
 
@@ -18,6 +19,8 @@ EXTRA_PACKAGES = ("torch", "diffusers", "transformers", "onnx", "onnxscript")
 _RUNTIME: Runtime = "onnx"
 # What a runtime needs beyond; the extra has the runtime's name.
 _TOOLCHAINS: dict[Runtime, tuple[str, ...]] = {"executorch": ("executorch", "torchao"), "coreml": ("coremltools",)}
+
+_MAKE_ONE = "Make one: profile export --help"
 
 # Stage name, stages done, stages in all.
 Progress = Callable[[str, int, int], None]
@@ -62,6 +65,19 @@ def ready_bundle(model: str, wanted: Wanted = ANY) -> Path | None:
     if spec is None or shipped is None or wanted == ANY:
         return shipped
     return shipped if load_manifest(shipped).recipe == wanted.recipe(spec) else None
+
+
+def bundle_at(folder: Path, wanted: Wanted = ANY) -> Path:
+    """Return the folder of a bundle, named as one. Raises MissingSource or InputError for one that is none."""
+    path = _folder(str(folder))
+    if path is None:
+        what = "is a file" if os.path.isfile(folder) else "is not there"
+        raise MissingSource(f"{folder} {what}; a bundle is a folder that holds {MANIFEST}", hint=_MAKE_ONE)
+    if not (path / MANIFEST).is_file() and (path / "model_index.json").is_file():
+        raise MissingSource(f"{folder} holds a diffusers pipeline, no bundle", hint=f"Export it: --model {folder}")
+    load_manifest(path)
+    _check_made_as(path, wanted)
+    return path.absolute()
 
 
 def is_ready(model: str, wanted: Wanted = ANY) -> bool:

@@ -80,6 +80,10 @@ def profile(
             show_default="nano",
         ),
     ] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(help="Bundle folder, in place of --model: nothing is guessed or exported.", rich_help_panel=WHAT),
+    ] = None,
     task: Annotated[
         TaskName | None,
         typer.Option(help="Make an image, or edit one.", rich_help_panel=WHAT, show_default="the model's first"),
@@ -174,13 +178,15 @@ def profile(
     if not _typed(context):
         print(context.get_help())
         return 0
+    if model is not None and bundle is not None:
+        raise typer.BadParameter("--model and --bundle both name what is measured; give one of them.")
     from profiler.cli import measuring
 
     wishes = measuring.Wishes(prompt, negative_prompt, seed, steps, image)
     how = measuring.How(protocol.value, repeats, warmups, cold_starts, observer_pairs, gap, minutes, threads, timeout)
     return measuring.profile(
         "local" if device is None else device,
-        "nano" if model is None else model,
+        bundle or model or "nano",
         task.value if task else None,
         wishes,
         how,
