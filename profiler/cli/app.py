@@ -186,7 +186,7 @@ def profile(
     how = measuring.How(protocol.value, repeats, warmups, cold_starts, observer_pairs, gap, minutes, threads, timeout)
     return measuring.profile(
         "local" if device is None else device,
-        bundle or model or "nano",
+        bundle if bundle is not None else "nano" if model is None else model,
         task.value if task else None,
         wishes,
         how,

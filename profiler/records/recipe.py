@@ -17,8 +17,9 @@ class Recipe(Record):
     """Everything but the weights that decides what a bundle computes and how it is laid out.
 
     `text_encoder` is its own knob, as its weights are the largest part of what ships; layers whose name matches a
-    pattern in `kept` stay as precise as the rest. `relative_tolerance` bounds ‖out − ref‖₂ / ‖ref‖₂ of the float image
-    against the source's fp32 loop, `uint8_max_levels` and `uint8_changed_share` what is left of it after rounding.
+    pattern in `kept` stay as precise as the rest. `height` and `width` are 0 where no image comes out.
+    `relative_tolerance` bounds ‖out − ref‖₂ / ‖ref‖₂ of the float image against the source's fp32 loop,
+    `uint8_max_levels` and `uint8_changed_share` what is left of it after rounding.
     """
 
     runtime: Runtime = "onnx"
