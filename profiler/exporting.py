@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from profiler import __version__, catalog
@@ -20,6 +21,12 @@ _RUNTIME: Runtime = "onnx"
 # What a runtime needs beyond; the extra has the runtime's name.
 _TOOLCHAINS: dict[Runtime, tuple[str, ...]] = {"executorch": ("executorch", "torchao"), "coreml": ("coremltools",)}
 
+# What wrapping a foreign graph needs by its ending, and the extra that has it.
+_GRAPH_PACKAGES = {
+    ".onnx": (("onnx", "tqdm"), "export"),
+    ".pte": (("executorch", "torch"), "executorch"),
+    ".mlpackage": (("coremltools", "torch"), "coreml"),
+}
 _MAKE_ONE = "Make one: profile export --help"
 
 # Stage name, stages done, stages in all.
@@ -49,6 +56,18 @@ class Wanted(NamedTuple):
 
 
 ANY = Wanted()
+
+
+class Graph(NamedTuple):
+    """What was said of a foreign graph; see exporters/foreign/wrapping.py for what None means."""
+
+    inputs: Path | None = None
+    seed: int = 0
+    name: str | None = None
+    licence: str | None = None
+    output: str | None = None
+    values: tuple[float, float] | None = None
+    shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 
 
 def ready_bundle(model: str, wanted: Wanted = ANY) -> Path | None:
@@ -115,6 +134,21 @@ def export(model: str, out: Path | None, wanted: Wanted, progress: Progress) -> 
         return cached, False
     pipeline.export(spec, recipe, cached, progress=progress)
     return cached, True
+
+
+def wrap(file: Path, graph: Graph, out: Path, progress: Progress) -> Path:
+    """Write a foreign graph as a bundle. Raises MissingExtra, InputError or ModelError."""
+    packages, extra = _GRAPH_PACKAGES.get(file.suffix, ((), ""))
+    if any(find_spec(name) is None for name in packages):
+        raise MissingExtra(f"wrapping {file.name}", extra)
+    from exporters.quiet import quiet
+
+    with quiet():
+        from exporters.foreign import wrapping
+
+        wrapping.check_format(file)
+    wrapping.wrap(file, wrapping.Wishes(**graph._asdict()), out, progress=progress)
+    return out
 
 
 def missing_packages() -> list[str]:

@@ -11,6 +11,7 @@ import typer
 from profiler import __version__
 from profiler.cli.options import (
     DATES,
+    FOREIGN,
     HOW,
     ONLY,
     WHAT,
@@ -24,12 +25,15 @@ from profiler.cli.options import (
     PolicyName,
     PrecisionOption,
     ProtocolName,
+    RangeName,
     RuntimeOption,
     SchemeOption,
     Store,
     TaskName,
     TierChoice,
     end_of,
+    range_of,
+    shapes_of,
     value,
     values,
     wall_ns,
@@ -199,9 +203,31 @@ def profile(
     )
 
 
+_OF_A_GRAPH = ("inputs", "seed", "shape", "output", "output_range", "name", "licence")
+_OF_A_RECIPE = ("load_policy", "runtime", "precision", "text_encoder", "keep")
+
+
+def _refuse_mixed_up(context: typer.Context, model: str | None, file: Path | None) -> None:
+    """Refuse both or neither of --model and --file, and the options of one with the other."""
+    if (model is None) == (file is None):
+        raise typer.BadParameter("Name what is exported: --model NAME, or --file GRAPH.")
+    foreign = _OF_A_GRAPH if file is None else _OF_A_RECIPE
+    for name in _typed(context):
+        if name in foreign:
+            option, other = f"--{name.replace('_', '-')}", "--file" if file is None else "--model"
+            raise typer.BadParameter(f"{option} has a meaning with {other} only.")
+
+
 @app.command()
 def export(
-    model: Annotated[str, typer.Option(help="Model name (profile models), diffusers folder or hub id.")],
+    context: typer.Context,
+    model: Annotated[str | None, typer.Option(help="Model name (profile models), diffusers folder or hub id.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            help="A graph of your own to wrap in place of a model: .onnx, .pte or .mlpackage.", rich_help_panel=FOREIGN
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="New folder for the bundle; never overwritten.", show_default="the cache")
     ] = None,
@@ -212,17 +238,57 @@ def export(
     precision: PrecisionOption = None,
     text_encoder: SchemeOption = None,
     keep: Keep = None,
+    inputs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Tensors to run it on, by the graph's own names: .safetensors or .npz.",
+            rich_help_panel=FOREIGN,
+            show_default="noise; zeros for whole numbers",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**53 - 1, help="Seed of that noise.", rich_help_panel=FOREIGN)] = 0,
+    shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=1,3,512,512",
+            help="Sizes for an ONNX input whose own are dynamic (may be repeated).",
+            rich_help_panel=FOREIGN,
+        ),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option(help="Which output counts.", rich_help_panel=FOREIGN, show_default="the first")
+    ] = None,
+    output_range: Annotated[
+        RangeName | None,
+        typer.Option(
+            help="Values of black and white, where the output is an image [1, 3, H, W].",
+            rich_help_panel=FOREIGN,
+            show_default="0..255",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="What to call it.", rich_help_panel=FOREIGN, show_default="as its file")
+    ] = None,
+    licence: Annotated[
+        str | None, typer.Option(help="Its licence, in words.", rich_help_panel=FOREIGN, show_default="unknown")
+    ] = None,
     as_json: Json = False,
 ) -> int:
-    """Export a model to a bundle, verified against its own PyTorch loop.
+    """Export a model to a bundle, verified against its own PyTorch loop; or wrap a graph of your own.
 
     Cached by content: the same weights and recipe are exported once. Needs the export extra.
-    """
-    from profiler.cli import exporting
-    from profiler.exporting import Wanted
 
+    [bold]profile export --file net.onnx --out net[/bold]  needs no family: its inputs are those of its own signature.
+    """
+    _refuse_mixed_up(context, model, file)
+    from profiler.cli import exporting
+    from profiler.exporting import Graph, Wanted
+
+    if file is not None:
+        graph = Graph(inputs, seed, name, licence, output, range_of(output_range), shapes_of(shape or ()))
+        return exporting.wrap(file, graph, out, as_json=as_json)
     wanted = Wanted(value(runtime), value(precision), value(text_encoder), tuple(keep or ()), load_policy.value)
-    return exporting.export(model, out, wanted, as_json=as_json)
+    return exporting.export(str(model), out, wanted, as_json=as_json)
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
@@ -57,6 +58,14 @@ class SchemeName(StrEnum):
     nf4 = "nf4"
 
 
+class RangeName(StrEnum):
+    """Which values stand for black and white in a foreign graph's image."""
+
+    unit = "0..1"
+    signed = "-1..1"
+    pixels = "0..255"
+
+
 class MetricName(StrEnum):
     """What a policy may be told not to require."""
 
@@ -101,6 +110,7 @@ ONLY = "Which runs"
 DATES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
 WHAT, HOW, WHERE = "What is measured", "How it is measured", "Where, and what is printed"
 MADE = "How its bundle is made"
+FOREIGN = "A graph from elsewhere (with --file)"
 
 Store = Annotated[
     Path | None,
@@ -146,6 +156,27 @@ Keep = Annotated[
         rich_help_panel=MADE,
     ),
 ]
+
+
+def shapes_of(typed: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Read NAME=1,3,512,512."""
+    found: dict[str, tuple[int, ...]] = {}
+    for text in typed:
+        name, _, sizes = text.rpartition("=")
+        if not name or not re.fullmatch(r"\d{1,9}(,\d{1,9})*", sizes):
+            raise typer.BadParameter(f"{text!r} is no shape; one looks like sample=1,3,512,512.")
+        if name in found:
+            raise typer.BadParameter(f"{name} is given two shapes.")
+        found[name] = tuple(int(size) for size in sizes.split(","))
+    return found
+
+
+def range_of(chosen: StrEnum | None) -> tuple[float, float] | None:
+    """Return the values for black and white."""
+    if chosen is None:
+        return None
+    low, high = chosen.value.split("..")
+    return float(low), float(high)
 
 
 def value(chosen: StrEnum | None) -> Any:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from profiler.records.record import Record
+from profiler.records.record import Name, Record
 
-Runtime = Literal["onnx", "executorch", "coreml"]
+# Those that the product brings; a plug-in brings more, each under a name of its own (profiler/plugins.py).
+BuiltInRuntime = Literal["onnx", "executorch", "coreml"]
+BUILT_IN_RUNTIMES: tuple[str, ...] = get_args(BuiltInRuntime)
+Runtime = Name
 Precision = Literal["fp32", "fp16"]
 EncoderScheme = Literal["fp32", "fp16", "int8", "nf4"]
 ComputeUnit = Literal["cpu", "cpu_gpu", "all"]

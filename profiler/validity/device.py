@@ -50,5 +50,6 @@ def made_up_inputs(evidence: Evidence) -> Doubt | None:
     return Doubt(
         kind="made_up_inputs",
         detail=f"Nobody gave the inputs {', '.join(names)}: noise or zeros went in, and what came out means nothing.",
-        advice="Latency, memory and size stand where they do not hang on values; give real ones with --inputs.",
+        advice="Latency, memory and size stand where they do not hang on values; "
+        "for outputs wrap the graph again with real ones: --inputs FILE.",
     )
