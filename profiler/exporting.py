@@ -10,10 +10,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from profiler import __version__, catalog
+from msgspec.structs import replace
+
+from profiler import __version__, catalog, codec, plugins
 from profiler.bundle_files import MANIFEST, load_manifest
 from profiler.errors import InputError, MissingExtra, MissingSource, UnknownName
-from profiler.records.recipe import EncoderScheme, LoadPolicy, Precision, Recipe, Runtime, recipe_of
+from profiler.records.recipe import BUILT_IN_RUNTIMES, EncoderScheme, LoadPolicy, Precision, Recipe, Runtime, recipe_of
 from profiler.records.spec import ModelSpec
 
 EXTRA_PACKAGES = ("torch", "diffusers", "transformers", "onnx", "onnxscript")
@@ -129,7 +131,7 @@ def export(model: str, out: Path | None, wanted: Wanted, progress: Progress) -> 
         pipeline.export(spec, recipe, out, progress=progress)
         return out, True
     located = sources.locate(spec, pipeline.subfolders(spec))
-    cached = catalog.cached_bundle(spec.name, spec, recipe, located.source, _tools(recipe.runtime))
+    cached = catalog.cached_bundle(spec.name, spec, recipe, located.source, _tools(spec, recipe.runtime))
     if (cached / MANIFEST).is_file():
         return cached, False
     pipeline.export(spec, recipe, cached, progress=progress)
@@ -169,13 +171,14 @@ def _check_made_as(folder: Path, wanted: Wanted) -> None:
 
 def _check_can_export(model: str, runtime: Runtime) -> None:
     """Refuse a plain word that is no model, before asking for packages or the network."""
-    if model not in catalog.models() and "/" not in model and _folder(model) is None:
-        hint = "All: profile models. A folder or a hub id (owner/name) works too."
+    if model not in catalog.models() and "/" not in model and _folder(model) is None and _entry(model) is None:
+        hint = "All: profile models. A folder, a hub id (owner/name) or an entry of your own (a .toml) works too."
         raise UnknownName("model", model, catalog.models(), hint=hint)
-    if _is_a_path_to_nothing(model):
+    if _entry(model) is None and _is_a_path_to_nothing(model):
         raise InputError(
             f"{model!r} is no folder here", hint="Name a bundle's or a pipeline's folder, a hub id, or: profile models"
         )
+    plugins.find(plugins.RUNTIMES, runtime, BUILT_IN_RUNTIMES)
     if missing_packages():
         raise MissingExtra(f"exporting {model}", "export")
     if any(find_spec(name) is None for name in _TOOLCHAINS.get(runtime, ())):
@@ -200,11 +203,29 @@ def _spec(model: str) -> ModelSpec:
     registered = catalog.models().get(model)
     if registered is not None:
         return registered
+    entry = _entry(model)
+    if entry is not None:
+        return _read_entry(entry)
     from exporters.unregistered import spec_for
 
     return spec_for(model)
 
 
-def _tools(runtime: Runtime) -> dict[str, str]:
+def _entry(model: str) -> Path | None:
+    """Return the registry entry that was typed as a file of one's own, if it is one."""
+    return Path(model).expanduser() if model.endswith(".toml") and os.path.isfile(os.path.expanduser(model)) else None
+
+
+def _read_entry(path: Path) -> ModelSpec:
+    """Read a registry entry; a folder that it names relative to itself is found from there."""
+    spec = codec.read_toml(path, ModelSpec)
+    return replace(spec, repo=str((path.parent / spec.repo).absolute()), embedded=False) if spec.embedded else spec
+
+
+def _tools(spec: ModelSpec, runtime: Runtime) -> dict[str, str]:
     names = (*EXTRA_PACKAGES, *_TOOLCHAINS.get(runtime, ()))
-    return {"profiler": __version__, **{name: version(name) for name in names}}
+    added = {
+        **plugins.version_of(plugins.FAMILIES, spec.family),
+        **plugins.version_of(plugins.RUNTIMES, runtime),
+    }
+    return {"profiler": __version__, **{name: version(name) for name in names}, **added}

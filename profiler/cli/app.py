@@ -16,6 +16,8 @@ from profiler.cli.options import (
     ONLY,
     WHAT,
     WHERE,
+    Command,
+    Group,
     Json,
     Keep,
     LoadPolicyName,
@@ -41,6 +43,7 @@ from profiler.cli.options import (
 
 app = typer.Typer(
     name="profile",
+    cls=Group,
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -195,7 +198,7 @@ def profile(
         wishes,
         how,
         measuring.Judging(policy, tuple(metric.value for metric in not_required or ())),
-        measuring.Wanted(value(runtime), value(precision), value(text_encoder), tuple(keep or ())),
+        measuring.Wanted(runtime, value(precision), value(text_encoder), tuple(keep or ())),
         store=store,
         dry_run=dry_run,
         as_json=as_json,
@@ -218,7 +221,7 @@ def _refuse_mixed_up(context: typer.Context, model: str | None, file: Path | Non
             raise typer.BadParameter(f"{option} has a meaning with {other} only.")
 
 
-@app.command()
+@app.command(cls=Command)
 def export(
     context: typer.Context,
     model: Annotated[str | None, typer.Option(help="Model name (profile models), diffusers folder or hub id.")] = None,
@@ -287,7 +290,7 @@ def export(
     if file is not None:
         graph = Graph(inputs, seed, name, licence, output, range_of(output_range), shapes_of(shape or ()))
         return exporting.wrap(file, graph, out, as_json=as_json)
-    wanted = Wanted(value(runtime), value(precision), value(text_encoder), tuple(keep or ()), load_policy.value)
+    wanted = Wanted(runtime, value(precision), value(text_encoder), tuple(keep or ()), load_policy.value)
     return exporting.export(str(model), out, wanted, as_json=as_json)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 
 class TaskName(StrEnum):
@@ -32,14 +33,6 @@ class LoadPolicyName(StrEnum):
 
     resident = "resident"
     sequential = "sequential"
-
-
-class RuntimeName(StrEnum):
-    """Which format a bundle is written in."""
-
-    onnx = "onnx"
-    executorch = "executorch"
-    coreml = "coreml"
 
 
 class PrecisionName(StrEnum):
@@ -131,8 +124,53 @@ NotRequired = Annotated[
     typer.Option("--not-required", help="Judge without this metric (may be repeated).", rich_help_panel=WHERE),
 ]
 
+RUNTIMES = ("onnx", "executorch", "coreml")
+
+
+def known_runtime(text: str) -> str:
+    """Refuse the name of a runtime that nobody brings, or that two do."""
+    from profiler import plugins
+    from profiler.errors import InputError
+
+    try:
+        plugins.find(plugins.RUNTIMES, text, RUNTIMES)
+    except InputError as error:
+        raise typer.BadParameter(" ".join(str(error).split())) from error
+    return text
+
+
+def _name_runtimes(command: Any) -> None:
+    """Put every runtime into the help: plug-ins are looked for only when somebody reads it."""
+    from profiler import plugins
+
+    for parameter in command.params:
+        if parameter.name == "runtime":
+            parameter.metavar = f"<{'|'.join([*RUNTIMES, *plugins.plugins(plugins.RUNTIMES)])}>"
+
+
+class Command(TyperCommand):
+    """A command whose help names the runtimes of plug-ins."""
+
+    def format_help(self, *arguments: Any) -> None:
+        """Write the help."""
+        _name_runtimes(self)
+        super().format_help(*arguments)
+
+
+class Group(TyperGroup):
+    """The program, whose help names the runtimes of plug-ins."""
+
+    def format_help(self, *arguments: Any) -> None:
+        """Write the help."""
+        _name_runtimes(self)
+        super().format_help(*arguments)
+
+
 RuntimeOption = Annotated[
-    RuntimeName | None, typer.Option("--runtime", help="Format.", rich_help_panel=MADE, show_default="onnx")
+    str | None,
+    typer.Option(
+        "--runtime", parser=known_runtime, metavar="NAME", help="Format.", rich_help_panel=MADE, show_default="onnx"
+    ),
 ]
 PrecisionOption = Annotated[
     PrecisionName | None,

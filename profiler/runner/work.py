@@ -32,6 +32,13 @@ from profiler.runner.tracer import Tracer
 _DISTINCT_IMAGES = 8
 
 
+def refuse(journal: Journal, clock: Clock, reason: str) -> None:
+    """End a job that cannot begin. Raises OSError where that cannot be written."""
+    memory = MemoryGauge(clock).read()
+    journal.append(Stop, outcome="refused", reason=reason, stage=None, component=None, memory=memory)
+    journal.close()
+
+
 class JobWatcher(Watcher):
     """Writes `begin` and `load` events while the interpreter works, and carries the cancel signal."""
 
