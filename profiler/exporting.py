@@ -149,7 +149,12 @@ def wrap(file: Path, graph: Graph, out: Path, progress: Progress) -> Path:
         from exporters.foreign import wrapping
 
         wrapping.check_format(file)
-    wrapping.wrap(file, wrapping.Wishes(**graph._asdict()), out, progress=progress)
+    try:
+        wrapping.wrap(file, wrapping.Wishes(**graph._asdict()), out, progress=progress)
+    except OSError as error:
+        raise InputError(
+            f"{out} cannot be written: {error.strerror or error}", hint="Name another: --out DIR"
+        ) from error
     return out
 
 

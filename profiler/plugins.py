@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from profiler.errors import InputError, ProfilerError, UnknownName, first_line
+from profiler.records.record import NAME_PATTERN
 
 FAMILIES, RUNTIMES, ENGINES = (f"ondevice_profiler.{kind}" for kind in ("families", "runtimes", "engines"))
+_NAME = re.compile(NAME_PATTERN)
 WORDS = {FAMILIES: "model family", RUNTIMES: "runtime", ENGINES: "engine"}
 
 
@@ -36,7 +39,11 @@ def find(group: str, name: str, built_in: Collection[str]) -> EntryPoint | None:
             f"the {WORDS[group]} {name!r} is brought by {' and '.join(bring)}",
             hint=f"Uninstall {' or '.join(dict.fromkeys(map(_package, found)))}, or have it renamed.",
         )
-    return found[0] if found else None
+    for entry in found:
+        if not _NAME.fullmatch(name):
+            raise broken(entry, "has a name that no record takes: lower-case letters, digits, - and _, a letter first")
+        return entry
+    return None
 
 
 def load(entry: EntryPoint) -> Any:

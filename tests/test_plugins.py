@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from profiler import plugins
-from profiler.errors import InputError, MissingExtra, UnknownName
+from profiler import codec, plugins
+from profiler.errors import InputError, InvalidRecord, MissingExtra, UnknownName
+from profiler.records.recipe import Recipe
 from profiler.runner.engines.installed import engine_for, installed, lack_of, open_engine
 from tests.toy_plugin.installing import ENGINES, RUNTIMES, Points, install
 
@@ -136,3 +137,11 @@ def test_a_runtime_without_an_engine_says_so() -> None:
         engine_for("tpu")
     assert "No engine here runs its bundles" in str(caught.value)
     assert "Install the plug-in that brings it" in str(lack_of("tpu"))
+
+
+@pytest.mark.parametrize("name", ["Shout", "a b", "../up", "9lives", "x" * 65])
+def test_a_name_that_no_record_takes_is_refused(site: Path, name: str) -> None:
+    install(site, "loud", brings(RUNTIMES, **{name: "loud:RUNTIME"}))
+    assert "of the package loud has a name that no record takes" in told(InputError, RUNTIMES, name)
+    with pytest.raises(InvalidRecord):
+        codec.decode(codec.encode(Recipe(runtime=name, height=8, width=8)), Recipe, where="here")

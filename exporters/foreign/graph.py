@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
+from msgspec.structs import replace
+
 from profiler.errors import InputError
 from profiler.records.bundle import Component
 from profiler.records.plan import Port
@@ -71,8 +73,6 @@ def refuse_shapes(shapes: Shapes, path: Path) -> None:
 
 def with_output(component: Component, old: str, new: Port) -> Component:
     """Return a component whose only function has one output replaced."""
-    from msgspec.structs import replace
-
     function = component.functions[FUNCTION]
     outputs = tuple(new if port.name == old else port for port in function.outputs)
     return replace(component, functions={FUNCTION: replace(function, outputs=outputs)})

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from profiler.bundle_files import load_manifest, manifest_sha256
 from profiler.cli.output import notes, print_json, print_result
+from profiler.cli.places import usable
 from profiler.cli.progress import ExportProgress
 from profiler.errors import InputError
 from profiler.exporting import Graph, Wanted
@@ -25,8 +26,11 @@ def wrap(file: Path, graph: Graph, out: Path | None, *, as_json: bool) -> int:
     """Wrap a foreign graph and print what came of it."""
     if out is None:
         raise InputError("a foreign graph is wrapped into a folder of its own", hint="Name it: --out DIR")
+    path, folder = usable(file, "a graph", "Name another file."), usable(out, "a bundle", "Give it another name.")
+    if graph.inputs is not None:
+        graph = graph._replace(inputs=usable(graph.inputs, "inputs", "Name another file."))
     with ExportProgress(notes()) as progress:
-        folder = wrap_graph(file.expanduser(), graph, out.expanduser(), progress.report)
+        wrap_graph(path, graph, folder, progress.report)
     return _tell(folder, True, as_json=as_json)
 
 

@@ -13,7 +13,8 @@ SchemaVersion = Literal[1, 2]
 Task = Literal["generate", "edit"]
 DType = Literal["float32", "int32"]
 # Of what plug-ins may add to: lower case, so that two names never differ by a file system's or a shell's habits.
-Name = Annotated[str, msgspec.Meta(pattern="^[a-z][a-z0-9_-]{0,63}$")]
+NAME_PATTERN = "^[a-z][a-z0-9_-]{0,63}$"
+Name = Annotated[str, msgspec.Meta(pattern=NAME_PATTERN)]
 
 
 class _RecordMeta(msgspec.StructMeta):

@@ -67,10 +67,10 @@ def test_an_onnx_tensor_is_measured_and_reported_without_an_image(
     run = store.load(run_id)
     assert (run.outcome, run.images, run.settings.width) == ("completed", (), None)
     assert len({sample.image_sha256 for sample in run.iterations}) == 1
+    assert main(["runs", "--store", str(store.root)]) == 0
     assert main(["show", "last", "--store", str(store.root)]) == 0
-    outs = [
-        arg for name in ("a.html", "a.csv", "a.samples.csv", "a.md", "a.json") for arg in ("-o", str(tmp_path / name))
-    ]
+    endings = ("html", "csv", "samples.csv", "md", "json", "parquet", "samples.parquet")
+    outs = [argument for ending in endings for argument in ("-o", str(tmp_path / f"a.{ending}"))]
     assert main(["report", "last", "--store", str(store.root), *outs]) == 0
     assert "No image: the graph&#39;s output is a tensor." in (tmp_path / "a.html").read_text()
 
@@ -121,12 +121,21 @@ def test_words_and_seeds_have_no_meaning_for_a_wrapped_graph(tmp_path: Path, cap
         (["--file", "net.onnx", "--out", "b", "--shape", "x=1,-2"], "is no shape"),
         (["--file", "net.onnx", "--out", "b", "--shape", "x=1", "--shape", "x=2"], "x is given two shapes"),
         (["--file", "net.onnx"], "Name it: --out DIR"),
-        (["--file", "none.onnx", "--out", "b"], "no graph at none.onnx"),
+        (["--file", "none.onnx", "--out", "b"], "none.onnx"),
+        (["--file", "~nobody-of-this-name/a.onnx", "--out", "b"], "cannot be a graph"),
+        (["--file", "x" * 300 + ".onnx", "--out", "b"], "cannot be a graph: File name too long"),
+        (["--file", "net.onnx", "--out", "x" * 300], "cannot be a bundle: File name too long"),
         (["--file", "net.pt", "--out", "b"], "They are .onnx, .pte, .mlpackage."),
     ],
 )
 def test_what_cannot_be_meant_is_a_usage_error(capsys: Capture, arguments: list[str], words: str) -> None:
     assert words in refusal(capsys, *arguments)
+
+
+def test_a_folder_that_cannot_be_written_is_told(tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "file").touch()
+    told = refusal(capsys, "--file", str(scaled(tmp_path / "net.onnx", 1.0)), "--out", str(tmp_path / "file" / "b"))
+    assert "cannot be written: " in told
 
 
 def test_a_range_with_a_sign_is_a_value_and_no_option(tmp_path: Path, capsys: Capture) -> None:
