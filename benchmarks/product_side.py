@@ -53,7 +53,7 @@ class ProductSide:
 
     def run(self) -> npt.NDArray[np.uint8]:
         """Make one image; this is the timed window."""
-        return self._interpreter.iterate(self.inputs).image.pixels
+        return self._interpreter.run(self.inputs).pixels
 
     def end_tracing(self) -> None:
         """Stop the samplers and write their traces, as a job does between images."""

@@ -86,7 +86,7 @@ def _task(bundle: Bundle, task: Task) -> TaskPlan:
 
 def check_names(folder: Path, bundle: Bundle) -> None:
     """Make sure that the manifest lists every file it uses: one without a hash could be any. Raises InvalidRecord."""
-    used = {bundle.prompt_encoding.tokenizer}
+    used = {bundle.prompt_encoding.tokenizer} if bundle.prompt_encoding else set()
     used |= {path for component in bundle.components.values() for path in component.files}
     used |= {path for task in bundle.tasks.values() for path in (task.plan, task.schedules, task.defaults.path)}
     used |= {path for component in bundle.components.values() for path in _opened(folder, component)}

@@ -2,26 +2,37 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
-from profiler import __version__, catalog
+from profiler import __version__, catalog, codec, plugins
 from profiler.bundle_files import MANIFEST, load_manifest
-from profiler.errors import InputError, MissingExtra, UnknownName
+from profiler.errors import InputError, MissingExtra, MissingSource, UnknownName
 from profiler.records.bundle import Bundle
-from profiler.records.recipe import EncoderScheme, LoadPolicy, Precision, Recipe, Runtime, recipe_of
+from profiler.records.recipe import BUILT_IN_RUNTIMES, EncoderScheme, LoadPolicy, Precision, Recipe, Runtime, recipe_of
 from profiler.records.spec import DefaultRecipe, ModelSpec
 
 EXTRA_PACKAGES = ("torch", "diffusers", "transformers", "onnx", "onnxscript")
 _RUNTIME: Runtime = "onnx"
 # What a runtime needs beyond; the extra has the runtime's name.
 _TOOLCHAINS: dict[Runtime, tuple[str, ...]] = {"executorch": ("executorch", "torchao"), "coreml": ("coremltools",)}
+
+# What wrapping a foreign graph needs by its ending, and the extra that has it.
+_GRAPH_PACKAGES = {
+    ".onnx": (("onnx", "tqdm"), "export"),
+    ".pte": (("executorch", "torch"), "executorch"),
+    ".mlpackage": (("coremltools", "torch"), "coreml"),
+}
+_MAKE_ONE = "Make one: profile export --help"
 
 # Stage name, stages done, stages in all.
 Progress = Callable[[str, int, int], None]
@@ -64,6 +75,18 @@ class Wanted(NamedTuple):
 ANY = Wanted()
 
 
+class Graph(NamedTuple):
+    """What was said of a foreign graph; see exporters/foreign/wrapping.py for what None means."""
+
+    inputs: Path | None = None
+    seed: int = 0
+    name: str | None = None
+    licence: str | None = None
+    output: str | None = None
+    values: tuple[float, float] | None = None
+    shapes: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+
+
 def ready_bundle(model: str, wanted: Wanted = ANY) -> Path | None:
     """Return a bundle that is there without exporting: a folder that is one, or one shipped with the product.
 
@@ -79,6 +102,19 @@ def ready_bundle(model: str, wanted: Wanted = ANY) -> Path | None:
         return shipped
     made = load_manifest(shipped)
     return shipped if made.recipe == wanted.recipe(spec) and wanted.differs_from(made) is None else None
+
+
+def bundle_at(folder: Path, wanted: Wanted = ANY) -> Path:
+    """Return the folder of a bundle, named as one. Raises MissingSource or InputError for one that is none."""
+    path = _folder(str(folder))
+    if path is None:
+        what = "is a file" if os.path.isfile(folder) else "is not there"
+        raise MissingSource(f"{folder} {what}; a bundle is a folder that holds {MANIFEST}", hint=_MAKE_ONE)
+    if not (path / MANIFEST).is_file() and (path / "model_index.json").is_file():
+        raise MissingSource(f"{folder} holds a diffusers pipeline, no bundle", hint=f"Export it: --model {folder}")
+    load_manifest(path)
+    _check_made_as(path, wanted)
+    return path.absolute()
 
 
 def is_ready(model: str, wanted: Wanted = ANY) -> bool:
@@ -129,7 +165,7 @@ def export(
         pipeline.export(spec, recipe, out, weights=weights, progress=progress)
         return Exported(out, True, usual)
     source = pipeline.source_of(spec, weights)
-    cached = catalog.cached_bundle(spec.name, _what_counts(spec), recipe, source, _tools(recipe.runtime))
+    cached = catalog.cached_bundle(spec.name, _what_counts(spec), recipe, source, _tools(spec, recipe.runtime))
     if not (cached / MANIFEST).is_file():
         pipeline.export(spec, recipe, cached, weights=weights, progress=progress)
         return Exported(cached, True, usual)
@@ -150,6 +186,26 @@ def _what_counts(spec: ModelSpec) -> ModelSpec:
     return msgspec.structs.replace(spec, title="", notes="", configs_note="", recipes={})
 
 
+def wrap(file: Path, graph: Graph, out: Path, progress: Progress) -> Path:
+    """Write a foreign graph as a bundle. Raises MissingExtra, InputError or ModelError."""
+    packages, extra = _GRAPH_PACKAGES.get(file.suffix, ((), ""))
+    if any(find_spec(name) is None for name in packages):
+        raise MissingExtra(f"wrapping {file.name}", extra)
+    from exporters.quiet import quiet
+
+    with quiet():
+        from exporters.foreign import wrapping
+
+        wrapping.check_format(file)
+    try:
+        wrapping.wrap(file, wrapping.Wishes(**graph._asdict()), out, progress=progress)
+    except OSError as error:
+        raise InputError(
+            f"{out} cannot be written: {error.strerror or error}", hint="Name another: --out DIR"
+        ) from error
+    return out
+
+
 def missing_packages() -> list[str]:
     """Return the packages of the export extra that are not installed."""
     return [name for name in EXTRA_PACKAGES if find_spec(name) is None]
@@ -168,13 +224,14 @@ def _check_made_as(folder: Path, wanted: Wanted) -> None:
 
 def _check_can_export(model: str, runtime: Runtime) -> None:
     """Refuse a plain word that is no model, before asking for packages or the network."""
-    if model not in catalog.models() and "/" not in model and _folder(model) is None:
-        hint = "All: profile models. A folder or a hub id (owner/name) works too."
+    if model not in catalog.models() and "/" not in model and _folder(model) is None and _entry(model) is None:
+        hint = "All: profile models. A folder, a hub id (owner/name) or an entry of your own (a .toml) works too."
         raise UnknownName("model", model, catalog.models(), hint=hint)
-    if _is_a_path_to_nothing(model):
+    if _entry(model) is None and _is_a_path_to_nothing(model):
         raise InputError(
             f"{model!r} is no folder here", hint="Name a bundle's or a pipeline's folder, a hub id, or: profile models"
         )
+    plugins.find(plugins.RUNTIMES, runtime, BUILT_IN_RUNTIMES)
     if missing_packages():
         raise MissingExtra(f"exporting {model}", "export")
     if any(find_spec(name) is None for name in _TOOLCHAINS.get(runtime, ())):
@@ -199,11 +256,29 @@ def _spec(model: str) -> ModelSpec:
     registered = catalog.models().get(model)
     if registered is not None:
         return registered
+    entry = _entry(model)
+    if entry is not None:
+        return _read_entry(entry)
     from exporters.unregistered import spec_for
 
     return spec_for(model)
 
 
-def _tools(runtime: Runtime) -> dict[str, str]:
+def _entry(model: str) -> Path | None:
+    """Return the registry entry that was typed as a file of one's own, if it is one."""
+    return Path(model).expanduser() if model.endswith(".toml") and os.path.isfile(os.path.expanduser(model)) else None
+
+
+def _read_entry(path: Path) -> ModelSpec:
+    """Read a registry entry; a folder that it names relative to itself is found from there."""
+    spec = codec.read_toml(path, ModelSpec)
+    return replace(spec, repo=str((path.parent / spec.repo).absolute()), embedded=False) if spec.embedded else spec
+
+
+def _tools(spec: ModelSpec, runtime: Runtime) -> dict[str, str]:
     names = (*EXTRA_PACKAGES, *_TOOLCHAINS.get(runtime, ()))
-    return {"profiler": __version__, **{name: version(name) for name in names}}
+    added = {
+        **plugins.version_of(plugins.FAMILIES, spec.family),
+        **plugins.version_of(plugins.RUNTIMES, runtime),
+    }
+    return {"profiler": __version__, **{name: version(name) for name in names}, **added}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,6 +40,7 @@ class JobInputs(NamedTuple):
     source_image: str | None
     source_png: bytes | None
     notes: tuple[str, ...] = ()
+    made_up: tuple[str, ...] = ()
 
 
 class Wishes(NamedTuple):
@@ -100,6 +102,8 @@ def job_inputs(folder: Path, bundle: Bundle, plan: Plan, wishes: Wishes) -> JobI
     if prompt != defaults.prompt or negative != defaults.negative_prompt:
         words, notes = prompt_tensors(folder, bundle, plan, prompt, negative)
         tensors |= words
+    if seed != defaults.seed:
+        _check_takes_noise(bundle, ports)
     if seed != defaults.seed or plan.steps != load_plan(folder, bundle, plan.task).steps:
         tensors |= noise_for(plan, seed)
     if wishes.image is not None:
@@ -117,6 +121,7 @@ def job_inputs(folder: Path, bundle: Bundle, plan: Plan, wishes: Wishes) -> JobI
         source_image=_source_name(tensors, wishes),
         source_png=_png(tensors["source_image"]) if "source_image" in tensors else None,
         notes=tuple(notes),
+        made_up=defaults.made_up,
     )
 
 
@@ -125,6 +130,11 @@ def write_inputs(inputs: JobInputs, path: Path) -> InputFile:
     path.write_bytes(inputs.data)
     sync_file(path)
     return InputFile(path=path.name, sha256=inputs.sha256)
+
+
+def _check_takes_noise(bundle: Bundle, ports: Mapping[str, Port]) -> None:
+    if bundle.prompt_encoding is None and "noise" not in ports:
+        raise InputError(f"{bundle.model} takes no noise of its own", hint="Wrap it again with another --seed.")
 
 
 def noise_for(plan: Plan, seed: int) -> Tensors:
@@ -171,6 +181,8 @@ def _default_tensors(path: Path) -> Tensors:
 def prompt_tensors(folder: Path, bundle: Bundle, plan: Plan, prompt: str, negative: str) -> tuple[Tensors, list[str]]:
     """Encode the prompts that a plan takes; return their tensors and what a user should hear about them."""
     encoding = bundle.prompt_encoding
+    if encoding is None:
+        raise InputError(f"{bundle.model} takes no words", hint="Its inputs are set when it is wrapped: --inputs FILE.")
     form = encoding.forms.get(plan.task, PromptForm())
     tensors: Tensors = {}
     notes = []

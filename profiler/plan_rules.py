@@ -64,7 +64,7 @@ class _Walk:
                     self._known.discard(name)
             case Output():
                 self._need((step.value,), "output")
-                self._need_image(step.value)
+                self._need_image(step.value) if step.media == "image" else self._need_made(step.value)
                 self.outputs += 1
 
     def _call(self, call: Call) -> None:
@@ -101,6 +101,10 @@ class _Walk:
     def _need_loaded(self, name: str) -> None:
         if name not in self.loaded:
             raise _broken(self._plan, f"component {name!r} is used before it is loaded")
+
+    def _need_made(self, name: str) -> None:
+        if name not in self._made:
+            raise _broken(self._plan, f"output: {name!r} is not what a call made")
 
     def _need_image(self, name: str) -> None:
         port = self._made.get(name)

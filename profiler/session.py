@@ -181,14 +181,15 @@ def _settings(order: Order) -> Settings:
         steps=plan.steps,
         guidance=plan.guidance,
         scheduler=plan.scheduler,
-        height=recipe.height,
-        width=recipe.width,
+        height=recipe.height or None,
+        width=recipe.width or None,
         source_image=inputs.source_image,
         inputs_sha256=inputs.sha256,
         threads=order.threads,
         warmups=order.warmups,
         repeats=order.repeats,
         cold_starts=order.cold_starts,
+        made_up_inputs=inputs.made_up,
     )
 
 

@@ -167,3 +167,14 @@ def test_a_path_to_no_folder_asks_for_no_packages(name: str) -> None:
     assert ended.returncode == 2
     assert f"{name!r} is no folder here" in ended.stderr
     assert "Install" not in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("package", "file", "extra"),
+    [("onnx", "net.onnx", "export"), ("executorch", "net.pte", "executorch"), ("coremltools", "n.mlpackage", "coreml")],
+)
+def test_wrapping_a_graph_names_the_extra_that_is_missing(package: str, file: str, extra: str) -> None:
+    ended = without(package, arguments=("export", "--file", file, "--out", "nowhere"))
+    assert ended.returncode == 2
+    assert f"wrapping {file} needs packages that are not installed" in ended.stderr
+    assert f"pip install 'ondevice-profiler[{extra}]'" in ended.stderr

@@ -122,6 +122,17 @@ def test_a_call_binds_exactly_the_ports_of_its_function(bind: dict[str, str]) ->
     assert "the function takes ['tokens']" in refusal(the_call(bind=bind), LOOP, DECODE, OUTPUT)
 
 
+def test_a_plan_may_end_in_any_tensor_that_a_call_made_where_it_says_so() -> None:
+    assert isinstance(OUTPUT, Output)
+    check(make_plan(body=(ENCODE, Output(value="embedding", stage="finish", media="tensor"))))
+    assert "is not the float32 image" in refusal(ENCODE, replace(OUTPUT, value="embedding"))
+
+
+def test_what_comes_out_was_made_by_a_call() -> None:
+    refused = refusal(ENCODE, Output(value="noise", stage="finish", media="tensor"))
+    assert "output: 'noise' is not what a call made" in refused
+
+
 def test_a_call_reads_only_values_that_are_there() -> None:
     assert "nothing is called 'words' there" in refusal(the_call(bind={"tokens": "words"}), LOOP, DECODE, OUTPUT)
 

@@ -1,14 +1,14 @@
-"""The architectures that can be exported, one module each."""
+"""The architectures that can be exported, one module each; plug-ins add to them."""
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Protocol
+from typing import Any, Protocol
 
 from exporters.networks import Networks
 from exporters.parts import Model
 from exporters.sources import Subfolders
-from profiler.errors import UnknownName
+from profiler import plugins
 from profiler.records.recipe import Recipe
 
 _MODULES = {
@@ -28,8 +28,15 @@ class Family(Protocol):
 
 
 def family_of(name: str) -> Family:
-    """Return a family by the name that registry entries use. Raises UnknownName."""
-    if name not in _MODULES:
-        raise UnknownName("model family", name, _MODULES)
-    found: Family = import_module(_MODULES[name])
-    return found
+    """Return a family by the name that registry entries use. Raises UnknownName, or InputError for a plug-in that is
+    broken."""
+    plugin = plugins.find(plugins.FAMILIES, name, _MODULES)
+    found: Any = import_module(_MODULES[name]) if plugin is None else plugins.load(plugin)
+    if plugin is not None and not _is_family(found):
+        raise plugins.broken(plugin, "is no family: it lacks `load` or `SUBFOLDERS` (exporters.sources.Subfolders)")
+    family: Family = found
+    return family
+
+
+def _is_family(found: Any) -> bool:
+    return callable(getattr(found, "load", None)) and isinstance(getattr(found, "SUBFOLDERS", None), Subfolders)

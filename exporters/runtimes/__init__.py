@@ -1,4 +1,4 @@
-"""The formats that a bundle can be written in, one module each, found by their recipe's name."""
+"""The formats that a bundle can be written in, one module each, found by their recipe's name; plug-ins add to them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from exporters.parts import Part
 from exporters.progress import Stages
-from profiler.errors import InputError, UnknownName
+from profiler import plugins
+from profiler.errors import InputError, InternalError
 from profiler.records.bundle import Component
 from profiler.records.recipe import EncoderScheme, Precision, Recipe
 from profiler.runner.engines.engine import Engine
@@ -45,10 +46,13 @@ class Runtime(NamedTuple):
 
 
 def runtime(name: str) -> Runtime:
-    """Return a format by its recipe's name. Raises UnknownName, or MissingExtra without its toolchain."""
-    if name not in _MODULES:
-        raise UnknownName("runtime", name, _MODULES)
-    found: Runtime = import_module(_MODULES[name]).RUNTIME
+    """Return a format by its recipe's name. Raises UnknownName, MissingExtra without its toolchain, or InputError for
+    a plug-in that is broken."""
+    plugin = plugins.find(plugins.RUNTIMES, name, _MODULES)
+    found = import_module(_MODULES[name]).RUNTIME if plugin is None else plugins.load(plugin)
+    if not isinstance(found, Runtime):
+        what = "is no exporters.runtimes.Runtime"
+        raise InternalError(f"{name}: {what}") if plugin is None else plugins.broken(plugin, what)
     return found
 
 

@@ -11,10 +11,13 @@ import typer
 from profiler import __version__
 from profiler.cli.options import (
     DATES,
+    FOREIGN,
     HOW,
     ONLY,
     WHAT,
     WHERE,
+    Command,
+    Group,
     Json,
     Keep,
     LoadPolicyName,
@@ -24,6 +27,7 @@ from profiler.cli.options import (
     PolicyName,
     PrecisionOption,
     ProtocolName,
+    RangeName,
     RuntimeOption,
     SchemeOption,
     Store,
@@ -31,6 +35,8 @@ from profiler.cli.options import (
     TierChoice,
     WeightsOption,
     end_of,
+    range_of,
+    shapes_of,
     value,
     values,
     wall_ns,
@@ -38,6 +44,7 @@ from profiler.cli.options import (
 
 app = typer.Typer(
     name="profile",
+    cls=Group,
     add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
@@ -80,6 +87,10 @@ def profile(
             rich_help_panel=WHAT,
             show_default="nano",
         ),
+    ] = None,
+    bundle: Annotated[
+        Path | None,
+        typer.Option(help="Bundle folder, in place of --model: nothing is guessed or exported.", rich_help_panel=WHAT),
     ] = None,
     task: Annotated[
         TaskName | None,
@@ -176,19 +187,21 @@ def profile(
     if not _typed(context):
         print(context.get_help())
         return 0
+    if model is not None and bundle is not None:
+        raise typer.BadParameter("--model and --bundle both name what is measured; give one of them.")
     from profiler.cli import measuring
 
     wishes = measuring.Wishes(prompt, negative_prompt, seed, steps, image)
     how = measuring.How(protocol.value, repeats, warmups, cold_starts, observer_pairs, gap, minutes, threads, timeout)
     return measuring.profile(
         "local" if device is None else device,
-        "nano" if model is None else model,
+        bundle if bundle is not None else "nano" if model is None else model,
         task.value if task else None,
         wishes,
         how,
         measuring.Judging(policy, tuple(metric.value for metric in not_required or ())),
         measuring.Wanted(
-            value(runtime), value(precision), value(text_encoder), tuple(keep or ()), load_policy=None, weights=weights
+            runtime, value(precision), value(text_encoder), tuple(keep or ()), load_policy=None, weights=weights
         ),
         store=store,
         dry_run=dry_run,
@@ -197,9 +210,31 @@ def profile(
     )
 
 
-@app.command()
+_OF_A_GRAPH = ("inputs", "seed", "shape", "output", "output_range", "name", "licence")
+_OF_A_RECIPE = ("load_policy", "runtime", "precision", "text_encoder", "keep")
+
+
+def _refuse_mixed_up(context: typer.Context, model: str | None, file: Path | None) -> None:
+    """Refuse both or neither of --model and --file, and the options of one with the other."""
+    if (model is None) == (file is None):
+        raise typer.BadParameter("Name what is exported: --model NAME, or --file GRAPH.")
+    foreign = _OF_A_GRAPH if file is None else _OF_A_RECIPE
+    for name in _typed(context):
+        if name in foreign:
+            option, other = f"--{name.replace('_', '-')}", "--file" if file is None else "--model"
+            raise typer.BadParameter(f"{option} has a meaning with {other} only.")
+
+
+@app.command(cls=Command)
 def export(
-    model: Annotated[str, typer.Option(help="Model name (profile models), diffusers folder or hub id.")],
+    context: typer.Context,
+    model: Annotated[str | None, typer.Option(help="Model name (profile models), diffusers folder or hub id.")] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(
+            help="A graph of your own to wrap in place of a model: .onnx, .pte or .mlpackage.", rich_help_panel=FOREIGN
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="New folder for the bundle; never overwritten.", show_default="the cache")
     ] = None,
@@ -211,19 +246,57 @@ def export(
     text_encoder: SchemeOption = None,
     keep: Keep = None,
     weights: WeightsOption = None,
+    inputs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Tensors to run it on, by the graph's own names: .safetensors or .npz.",
+            rich_help_panel=FOREIGN,
+            show_default="noise; zeros for whole numbers",
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**53 - 1, help="Seed of that noise.", rich_help_panel=FOREIGN)] = 0,
+    shape: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=1,3,512,512",
+            help="Sizes for an ONNX input whose own are dynamic (may be repeated).",
+            rich_help_panel=FOREIGN,
+        ),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option(help="Which output counts.", rich_help_panel=FOREIGN, show_default="the first")
+    ] = None,
+    output_range: Annotated[
+        RangeName | None,
+        typer.Option(
+            help="Values of black and white, where the output is an image [1, 3, H, W].",
+            rich_help_panel=FOREIGN,
+            show_default="0..255",
+        ),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="What to call it.", rich_help_panel=FOREIGN, show_default="as its file")
+    ] = None,
+    licence: Annotated[
+        str | None, typer.Option(help="Its licence, in words.", rich_help_panel=FOREIGN, show_default="unknown")
+    ] = None,
     as_json: Json = False,
 ) -> int:
-    """Export a model to a bundle, verified against its own PyTorch loop.
+    """Export a model to a bundle, verified against its own PyTorch loop; or wrap a graph of your own.
 
     Cached by content: the same weights and recipe are exported once. Needs the export extra.
-    """
-    from profiler.cli import exporting
-    from profiler.exporting import Wanted
 
-    wanted = Wanted(
-        value(runtime), value(precision), value(text_encoder), tuple(keep or ()), load_policy.value, weights
-    )
-    return exporting.export(model, out, wanted, as_json=as_json)
+    [bold]profile export --file net.onnx --out net[/bold]  needs no family: its inputs are those of its own signature.
+    """
+    _refuse_mixed_up(context, model, file)
+    from profiler.cli import exporting
+    from profiler.exporting import Graph, Wanted
+
+    if file is not None:
+        graph = Graph(inputs, seed, name, licence, output, range_of(output_range), shapes_of(shape or ()))
+        return exporting.wrap(file, graph, out, as_json=as_json)
+    wanted = Wanted(runtime, value(precision), value(text_encoder), tuple(keep or ()), load_policy.value, weights)
+    return exporting.export(str(model), out, wanted, as_json=as_json)
 
 
 @app.command()

@@ -66,6 +66,8 @@ def _versions(store: Path | None) -> Iterator[Finding]:
 def _more_engines(store: Path | None) -> Iterator[Finding]:
     """Look for the runtimes that bundles other than ONNX need."""
     there = installed()
+    for name in there.keys() - KINDS.keys():
+        yield _there(f"engine {name}", f"{there[name]}, of a plug-in")
     for name, kind in KINDS.items():
         if kind.extra is None:
             continue

@@ -10,10 +10,13 @@ from rich.table import Table
 from profiler.bundle_files import load_manifest, manifest_sha256
 from profiler.cli.licences import tell_licence
 from profiler.cli.output import notes, print_json, print_result
+from profiler.cli.places import usable
 from profiler.cli.progress import ExportProgress
 from profiler.cli.sizes import sizes
-from profiler.exporting import Wanted
+from profiler.errors import InputError
+from profiler.exporting import Exported, Graph, Wanted
 from profiler.exporting import export as export_bundle
+from profiler.exporting import wrap as wrap_graph
 from profiler.quantities import format_bytes
 from profiler.records.bundle import Bundle, Difference
 from profiler.records.spec import DefaultRecipe
@@ -22,10 +25,26 @@ from profiler.report.terminal import plain
 _NAMES_SHOWN = 3
 
 
+def wrap(file: Path, graph: Graph, out: Path | None, *, as_json: bool) -> int:
+    """Wrap a foreign graph and print what came of it."""
+    if out is None:
+        raise InputError("a foreign graph is wrapped into a folder of its own", hint="Name it: --out DIR")
+    path, folder = usable(file, "a graph", "Name another file."), usable(out, "a bundle", "Give it another name.")
+    if graph.inputs is not None:
+        graph = graph._replace(inputs=usable(graph.inputs, "inputs", "Name another file."))
+    with ExportProgress(notes()) as progress:
+        wrap_graph(path, graph, folder, progress.report)
+    return _tell(Exported(folder, made=True, usual=None), as_json=as_json)
+
+
 def export(model: str, out: Path | None, wanted: Wanted, *, as_json: bool) -> int:
     """Export and print what came out and how exact it is."""
     with ExportProgress(notes()) as progress:
         done = export_bundle(model, out.expanduser() if out else None, wanted, progress.report, tell_licence)
+    return _tell(done, as_json=as_json)
+
+
+def _tell(done: Exported, *, as_json: bool) -> int:
     folder, bundle = done.folder, load_manifest(done.folder)
     if as_json:
         print_json({"folder": str(folder), "made": done.made, "sha256": manifest_sha256(folder), "bundle": bundle})
@@ -38,7 +57,7 @@ def export(model: str, out: Path | None, wanted: Wanted, *, as_json: bool) -> in
         for line in _to_know(bundle, done.usual):
             print(line)
         if bundle.verification.not_run is None:
-            print(f"measure it: profile --model {folder}")
+            print(f"measure it: profile --bundle {folder}")
     return 0
 
 
@@ -49,7 +68,11 @@ def _to_know(bundle: Bundle, usual: DefaultRecipe | None) -> Iterator[str]:
         yield f"recipe: {bundle.model}'s {kind} for {bundle.recipe.runtime}. {usual.note}"
     if bundle.verification.images_not_run is not None:
         yield f"whole images were not compared: {bundle.verification.images_not_run}"
-    if bundle.verification.not_run is not None:
+    if not bundle.verification.components:
+        yield f"compared with {bundle.verification.reference}"
+    if not bundle.verification.components and bundle.verification.not_run is not None:
+        yield bundle.verification.not_run
+    elif bundle.verification.not_run is not None:
         yield f"errors are those of {bundle.verification.engine}: {bundle.verification.not_run}"
     for name, component in bundle.components.items():
         yield from (f"{name}: {note}" for note in component.notes)
@@ -61,19 +84,19 @@ def _table(bundle: Bundle) -> Table:
     for name in ("component", "parameters", "size", "max abs error", "relative error"):
         table.add_column(name, justify="left" if name == "component" else "right")
     for name, component in bundle.components.items():
-        difference = bundle.verification.components[name]
+        difference = bundle.verification.components.get(name)
         size = format_bytes(sum(sizes[path] for path in set(component.files)))
         table.add_row(
             plain(name),
             f"{component.parameters:,}",
             size,
-            f"{difference.max_absolute:.2g}",
-            f"{difference.relative:.2g}",
+            f"{difference.max_absolute:.2g}" if difference else "not compared",
+            f"{difference.relative:.2g}" if difference else "not compared",
         )
     for task, image in bundle.verification.images.items():
         levels = f"uint8: {image.uint8_max_levels} level on {100 * image.uint8_changed_share:.2f} % of values"
-        difference = image.float_image
-        table.add_row(f"image, {task}", "", levels, f"{difference.max_absolute:.2g}", f"{difference.relative:.2g}")
+        off = image.float_image
+        table.add_row(f"image, {task}", "", levels, f"{off.max_absolute:.2g}", f"{off.relative:.2g}")
     return table
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from rich.markup import escape
 from rich.table import Table
 
-from profiler import catalog
+from profiler import catalog, plugins
 from profiler.cli.output import print_json, print_result
 from profiler.cli.places import open_device
 from profiler.clock import RealClock
 from profiler.exporting import ready_bundle
 from profiler.quantities import format_bytes, format_count
 from profiler.records.spec import ModelSpec
+from profiler.report.terminal import plain
 
 _WIDE = 160  # a model is one line in a log or a pipe
 
@@ -42,7 +45,16 @@ def models(*, as_json: bool) -> int:
     for name, spec in specs.items():
         table.add_row(name, *(escape(cell) for cell in _cells(spec)))
     print_result(table, plain_width=_WIDE)
+    for line in _added():
+        print_result(plain(line))
     return 0
+
+
+def _added() -> Iterator[str]:
+    """Say what plug-ins bring, without importing them."""
+    for group, word in plugins.WORDS.items():
+        for name, package in plugins.plugins(group).items():
+            yield f"{word} {name}, of the package {package}"
 
 
 def _cells(spec: ModelSpec) -> tuple[str, ...]:

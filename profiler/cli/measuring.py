@@ -18,7 +18,7 @@ from profiler.cli.places import OpenDevice, open_policy, open_store, tidy, usabl
 from profiler.cli.progress import ExportProgress, SessionProgress
 from profiler.clock import RealClock
 from profiler.errors import InputError
-from profiler.exporting import ANY, Wanted, bundle_for, is_ready
+from profiler.exporting import ANY, Wanted, bundle_at, bundle_for, is_ready
 from profiler.inputs import Wishes, job_inputs, plan_for
 from profiler.quantities import format_bytes
 from profiler.records.bundle import Bundle
@@ -59,7 +59,7 @@ class Judging(NamedTuple):
 
 def profile(
     device_name: str,
-    model: str,
+    model: str | Path,
     task: str | None,
     wishes: Wishes,
     how: How,
@@ -71,14 +71,17 @@ def profile(
     as_json: bool,
     open_device: OpenDevice | None = None,
 ) -> int:
-    """Measure, store, judge and print; return the exit code that the run's outcome stands for."""
+    """Measure, store, judge and print; return the exit code that the run's outcome stands for.
+
+    `model` is a name or folder that may have to be exported first, or the path of a bundle.
+    """
     clock = RealClock()
     if wanted.runtime is not None:
         engine_for(wanted.runtime)  # before an export that nothing here could run
     device = (open_device or places.open_device)(device_name, clock)
     policy = open_policy(judging.policy, judging.not_required)
     place = open_store(store)
-    if dry_run and not is_ready(model, wanted):
+    if dry_run and isinstance(model, str) and not is_ready(model, wanted):
         return _say_export_comes_first(model, as_json=as_json)
     order = _order(_bundle(model, wanted), task, wishes, how)
     for line in order.inputs.notes:
@@ -101,7 +104,9 @@ def exit_code(run: Run) -> int:
     return {"completed": 0, "refused": 2, "aborted": 3, "interrupted": 3}[run.outcome]
 
 
-def _bundle(model: str, wanted: Wanted) -> Path:
+def _bundle(model: str | Path, wanted: Wanted) -> Path:
+    if isinstance(model, Path):
+        return usable(bundle_at(model, wanted), "a bundle", "Give it another name.")
     with ExportProgress(notes()) as progress:
         folder = bundle_for(model, progress.report, wanted, tell_licence)
     return usable(folder, "a bundle", "Give it another name.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 
 class TaskName(StrEnum):
@@ -33,14 +35,6 @@ class LoadPolicyName(StrEnum):
     sequential = "sequential"
 
 
-class RuntimeName(StrEnum):
-    """Which format a bundle is written in."""
-
-    onnx = "onnx"
-    executorch = "executorch"
-    coreml = "coreml"
-
-
 class PrecisionName(StrEnum):
     """How precise the networks are."""
 
@@ -55,6 +49,14 @@ class SchemeName(StrEnum):
     fp16 = "fp16"
     int8 = "int8"
     nf4 = "nf4"
+
+
+class RangeName(StrEnum):
+    """Which values stand for black and white in a foreign graph's image."""
+
+    unit = "0..1"
+    signed = "-1..1"
+    pixels = "0..255"
 
 
 class MetricName(StrEnum):
@@ -101,6 +103,7 @@ ONLY = "Which runs"
 DATES = ["%Y-%m-%d", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S"]
 WHAT, HOW, WHERE = "What is measured", "How it is measured", "Where, and what is printed"
 MADE = "How its bundle is made"
+FOREIGN = "A graph from elsewhere (with --file)"
 
 Store = Annotated[
     Path | None,
@@ -121,8 +124,53 @@ NotRequired = Annotated[
     typer.Option("--not-required", help="Judge without this metric (may be repeated).", rich_help_panel=WHERE),
 ]
 
+RUNTIMES = ("onnx", "executorch", "coreml")
+
+
+def known_runtime(text: str) -> str:
+    """Refuse the name of a runtime that nobody brings, or that two do."""
+    from profiler import plugins
+    from profiler.errors import InputError
+
+    try:
+        plugins.find(plugins.RUNTIMES, text, RUNTIMES)
+    except InputError as error:
+        raise typer.BadParameter(" ".join(str(error).split())) from error
+    return text
+
+
+def _name_runtimes(command: Any) -> None:
+    """Put every runtime into the help: plug-ins are looked for only when somebody reads it."""
+    from profiler import plugins
+
+    for parameter in command.params:
+        if parameter.name == "runtime":
+            parameter.metavar = f"<{'|'.join([*RUNTIMES, *plugins.plugins(plugins.RUNTIMES)])}>"
+
+
+class Command(TyperCommand):
+    """A command whose help names the runtimes of plug-ins."""
+
+    def format_help(self, *arguments: Any) -> None:
+        """Write the help."""
+        _name_runtimes(self)
+        super().format_help(*arguments)
+
+
+class Group(TyperGroup):
+    """The program, whose help names the runtimes of plug-ins."""
+
+    def format_help(self, *arguments: Any) -> None:
+        """Write the help."""
+        _name_runtimes(self)
+        super().format_help(*arguments)
+
+
 RuntimeOption = Annotated[
-    RuntimeName | None, typer.Option("--runtime", help="Format.", rich_help_panel=MADE, show_default="onnx")
+    str | None,
+    typer.Option(
+        "--runtime", parser=known_runtime, metavar="NAME", help="Format.", rich_help_panel=MADE, show_default="onnx"
+    ),
 ]
 PrecisionOption = Annotated[
     PrecisionName | None,
@@ -159,6 +207,27 @@ WeightsOption = Annotated[
         show_default="the model's own",
     ),
 ]
+
+
+def shapes_of(typed: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Read NAME=1,3,512,512."""
+    found: dict[str, tuple[int, ...]] = {}
+    for text in typed:
+        name, _, sizes = text.rpartition("=")
+        if not name or not re.fullmatch(r"\d{1,9}(,\d{1,9})*", sizes):
+            raise typer.BadParameter(f"{text!r} is no shape; one looks like sample=1,3,512,512.")
+        if name in found:
+            raise typer.BadParameter(f"{name} is given two shapes.")
+        found[name] = tuple(int(size) for size in sizes.split(","))
+    return found
+
+
+def range_of(chosen: StrEnum | None) -> tuple[float, float] | None:
+    """Return the values for black and white."""
+    if chosen is None:
+        return None
+    low, high = chosen.value.split("..")
+    return float(low), float(high)
 
 
 def value(chosen: StrEnum | None) -> Any:

@@ -109,13 +109,17 @@ class PromptEncoding(Record):
 
 
 class DefaultInputs(Record):
-    """The inputs a plan runs on unless told otherwise, and the words, seed and picture (PNG) they were made from."""
+    """The inputs a plan runs on unless told otherwise, and the words, seed and picture (PNG) they were made from.
+
+    `made_up` are those that nobody gave: drawn from the seed, or zero.
+    """
 
     path: str
     prompt: str
     negative_prompt: str
     seed: int
     source_image: str | None = None
+    made_up: tuple[str, ...] = ()
 
 
 class TaskPlan(Record):
@@ -136,6 +140,7 @@ class ImageDifference(Record):
 
 class Verification(Record):
     """What was compared at export time, and how well it agreed; a quantized encoder with the same weights in fp32.
+    Nothing is compared in a foreign graph, which is its own source.
 
     `engine` is what ran the exported files (None in bundles that do not tell); where that is not what devices have,
     `not_run` says so, and what the numbers leave open with it. `images_not_run` says why no whole images were compared.
@@ -150,7 +155,7 @@ class Verification(Record):
 
 
 class Bundle(Record):
-    """The manifest (`bundle.json`)."""
+    """The manifest (`bundle.json`); `prompt_encoding` is null where no words go in."""
 
     schema_version: SchemaVersion = 1
     model: str
@@ -159,7 +164,7 @@ class Bundle(Record):
     recipe: Recipe
     components: dict[str, Component]
     tasks: dict[Task, TaskPlan]
-    prompt_encoding: PromptEncoding
+    prompt_encoding: PromptEncoding | None
     verification: Verification
     files: tuple[BundleFile, ...]
     tools: dict[str, str]

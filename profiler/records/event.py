@@ -60,7 +60,7 @@ class StageTime(Record):
 
 
 class IterationDone(Event, tag="iteration"):
-    """One image, from inputs in memory to finished uint8 RGB, with its stages in order.
+    """One image, from inputs in memory to finished uint8 RGB, with its stages in order; or one tensor.
 
     `gap_ns` is the time since the last iteration ended; `traced` says whether samplers ran meanwhile.
     """

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Literal
 
 from profiler.records.plan import Plan
-from profiler.records.record import Record, SchemaVersion
+from profiler.records.record import Name, Record, SchemaVersion
 
-EngineName = Literal["onnxruntime", "executorch"]
+EngineName = Name
 
 
 class Measurement(Record):

@@ -6,6 +6,8 @@ from typing import Literal
 
 from profiler.records.record import DType, Record, SchemaVersion, Task
 
+Media = Literal["image", "tensor"]
+
 
 class Port(Record):
     """A named tensor at a graph's boundary; `shape` is static."""
@@ -66,11 +68,12 @@ class Loop(Record, tag="loop", tag_field="kind"):
 
 
 class Output(Record, tag="output", tag_field="kind"):
-    """Turn a float image [1, 3, height, width] of 0–255 into uint8 RGB rows and end the iteration."""
+    """End the iteration: turn a float image [1, 3, height, width] of 0–255 into uint8 RGB rows, or leave a tensor as
+    it is. A tensor is only looked at for values that are not finite."""
 
     value: str
     stage: str
-    media: Literal["image"] = "image"
+    media: Media = "image"
 
 
 PlanStep = Load | Unload | Call | Loop | Free | Output
@@ -86,8 +89,8 @@ class Guidance(Record):
 class Plan(Record):
     """One task at one step count: `prepare` runs once a process, `body` once an image.
 
-    `inputs` are the job's; `constants` are the plan's own, `constants_file` names a safetensors file in
-    the bundle with larger ones.
+    One that ends in a tensor carries format 2: before, there were only images. `inputs` are the job's; `constants` are
+    the plan's own, `constants_file` names a safetensors file in the bundle with larger ones.
     """
 
     schema_version: SchemaVersion = 1

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from profiler.records.record import Record
+from profiler.records.record import Name, Record
 
-Runtime = Literal["onnx", "executorch", "coreml"]
+# Those that the product brings; a plug-in brings more, each under a name of its own (profiler/plugins.py).
+BuiltInRuntime = Literal["onnx", "executorch", "coreml"]
+BUILT_IN_RUNTIMES: tuple[str, ...] = get_args(BuiltInRuntime)
+Runtime = Name
 Precision = Literal["fp32", "fp16"]
 EncoderScheme = Literal["fp32", "fp16", "int8", "nf4"]
 ComputeUnit = Literal["cpu", "cpu_gpu", "all"]
@@ -17,8 +20,9 @@ class Recipe(Record):
     """Everything but the weights that decides what a bundle computes and how it is laid out.
 
     `text_encoder` is its own knob, as its weights are the largest part of what ships; layers whose name matches a
-    pattern in `kept` stay as precise as the rest. `relative_tolerance` bounds ‖out − ref‖₂ / ‖ref‖₂ of the float image
-    against the source's fp32 loop, `uint8_max_levels` and `uint8_changed_share` what is left of it after rounding.
+    pattern in `kept` stay as precise as the rest. `height` and `width` are 0 where no image comes out.
+    `relative_tolerance` bounds ‖out − ref‖₂ / ‖ref‖₂ of the float image against the source's fp32 loop,
+    `uint8_max_levels` and `uint8_changed_share` what is left of it after rounding.
     """
 
     runtime: Runtime = "onnx"

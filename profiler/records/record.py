@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, dataclass_transform
+from typing import Annotated, Any, Literal, dataclass_transform
 
 import msgspec
 
@@ -12,6 +12,9 @@ SCHEMA_VERSION = 2
 SchemaVersion = Literal[1, 2]
 Task = Literal["generate", "edit"]
 DType = Literal["float32", "int32"]
+# Of what plug-ins may add to: lower case, so that two names never differ by a file system's or a shell's habits.
+NAME_PATTERN = "^[a-z][a-z0-9_-]{0,63}$"
+Name = Annotated[str, msgspec.Meta(pattern=NAME_PATTERN)]
 
 
 class _RecordMeta(msgspec.StructMeta):

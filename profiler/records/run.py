@@ -15,7 +15,11 @@ from profiler.records.spec import Licence
 
 
 class Settings(Record):
-    """The inputs and settings that can change a result or its cost."""
+    """The inputs and settings that can change a result or its cost.
+
+    `height` and `width` are null where no image comes out but a tensor. `made_up_inputs` are those that nobody gave:
+    drawn from the seed, or zero.
+    """
 
     prompt: str
     negative_prompt: str
@@ -23,14 +27,15 @@ class Settings(Record):
     steps: int
     guidance: Guidance
     scheduler: str
-    height: int
-    width: int
+    height: int | None
+    width: int | None
     source_image: str | None
     inputs_sha256: str
     threads: int | None
     warmups: int
     repeats: int
     cold_starts: int
+    made_up_inputs: tuple[str, ...] = ()
 
 
 class BundleUse(Record):
@@ -45,7 +50,7 @@ class BundleUse(Record):
 
 
 class IterationSample(Record):
-    """One image's times, in the order they were made."""
+    """One image's times, in the order they were made; `image_sha256` is the tensor's where a tensor comes out."""
 
     phase: Literal["cold", "warmup", "timed", "observer"]
     process: int
@@ -109,6 +114,7 @@ class Doubt(Record):
         "not_a_phone",
         "virtual_device",
         "random_weights",
+        "made_up_inputs",
         "broken_clock",
         "implausible",
         "samples_lost",

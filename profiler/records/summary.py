@@ -124,7 +124,7 @@ class ArtifactSummary(Record):
 
 
 class Summary(Record):
-    """One run, summed up; `threads` is null where the runtime chose.
+    """One run, summed up; `threads` is null where the runtime chose, `height` and `width` where no image comes out.
 
     `peak_memory_bytes` is null where a process was killed; `peak_memory_at_least_bytes` is the largest peak of the
     `memory_processes` that lived to tell theirs.
@@ -143,8 +143,8 @@ class Summary(Record):
     prompt: str
     seed: int
     steps: int
-    height: int
-    width: int
+    height: int | None
+    width: int | None
     engine: str | None
     threads: int | None
     protocol: str

@@ -11,7 +11,7 @@ from profiler.quantities import format_bytes, format_ns
 from profiler.records.summary import LatencySummary, Summary
 from profiler.report.entry import Entry
 from profiler.report.facts import guidance
-from profiler.report.terminal import failure, tier_line
+from profiler.report.terminal import failure, image_size, tier_line
 from profiler.validity import same_image
 
 
@@ -181,7 +181,7 @@ _ALIKE: tuple[tuple[str, _Reader], ...] = (
     ("bundle", lambda entry: entry.run.bundle.sha256[:12]),
     ("task", lambda entry: entry.run.task),
     ("steps", lambda entry: str(entry.run.settings.steps)),
-    ("image", lambda entry: f"{entry.run.settings.width}×{entry.run.settings.height}"),
+    ("image", lambda entry: image_size(entry.run.settings.width, entry.run.settings.height)),
     ("precision", lambda entry: entry.run.recipe.precision),
     ("text encoder", lambda entry: entry.run.recipe.text_encoder),
     ("compute unit", lambda entry: entry.run.recipe.compute_unit),
@@ -196,7 +196,7 @@ _ALIKE: tuple[tuple[str, _Reader], ...] = (
     ("power", _power),
     ("power saving", lambda entry: _YES_NO[entry.run.conditions.power_save]),
     ("governor", lambda entry: entry.run.conditions.cpu_governor or "unknown"),
-    ("prompt", lambda entry: entry.run.settings.prompt),
+    ("prompt", lambda entry: entry.run.settings.prompt or "none"),
     ("negative prompt", lambda entry: entry.run.settings.negative_prompt or "none"),
     ("source image", _source),
     ("seed", lambda entry: str(entry.run.settings.seed)),

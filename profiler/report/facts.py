@@ -9,7 +9,7 @@ from typing import NamedTuple
 from profiler.quantities import NS_PER_S, format_bytes, format_ns
 from profiler.records.run import Run
 from profiler.records.summary import LatencySummary, Summary
-from profiler.report.terminal import precision, withheld
+from profiler.report.terminal import image_size, precision, withheld
 
 Row = tuple[str, str]
 
@@ -93,13 +93,14 @@ def settings(run: Run) -> list[Row]:
     gap = f", {measurement.gap_s:g} s apart" if measurement.gap_s is not None else ""
     minutes = f", {measurement.minutes:g} min" if measurement.minutes is not None else ""
     return [
-        ("prompt", asked.prompt),
+        ("prompt", asked.prompt or "none"),
         ("negative prompt", asked.negative_prompt or "none"),
         *([("source image", asked.source_image)] if asked.source_image else []),
         ("seed", str(asked.seed)),
         ("steps", f"{asked.steps}, {asked.scheduler}"),
         ("guidance", guidance(run)),
-        ("image", f"{asked.width}×{asked.height} pixels"),
+        ("image", image_size(asked.width, asked.height)),
+        *([("made-up inputs", ", ".join(asked.made_up_inputs))] if asked.made_up_inputs else []),
         ("protocol", f"{measurement.kind}{gap}{minutes}"),
         ("images", f"{asked.cold_starts} cold starts, {asked.warmups} warm-ups, {asked.repeats} timed asked for"),
         (

@@ -18,7 +18,7 @@ from profiler.report.entry import Entry, labels
 from profiler.report.figures import canvas, drawings
 from profiler.report.figures.canvas import Drawing
 from profiler.report.pictures import Picture, picture
-from profiler.report.terminal import failure, policy_line, rows, tier_line
+from profiler.report.terminal import NO_IMAGE, failure, policy_line, rows, tier_line
 from profiler.report.words import foreign, one_line
 
 _MANY = 6  # from here on figures are small multiples: one width, two beside each other on a wide screen
@@ -73,6 +73,7 @@ def page(entries: Sequence[Entry], profiler_version: str, done: Callable[[], Non
         lead=lead(entries, names) if len(entries) > 1 else None,
         compared=_chart(compared, "all", many=False) if compared else None,
         facts=facts,
+        no_image=NO_IMAGE[0].upper() + NO_IMAGE[1:] + ".",
         light=Markup(palette.variables("light")),
         dark=Markup(palette.variables("dark")),
         style=Markup(_source("page.css")),

@@ -18,6 +18,9 @@ _PROVENANCE = {"stated": "stated by its source", "inferred": "inferred from it",
 METRIC_WORDS: dict[Metric, str] = {"latency": "latency", "peak_memory": "peak memory", "size": "size"}
 
 
+NO_IMAGE = "no image: the graph's output is a tensor"
+
+
 def render(summary: Summary) -> RenderableType:
     """Return the whole answer: the tier first, then the numbers it stands on."""
     ended_early = failure(summary)
@@ -27,7 +30,7 @@ def render(summary: Summary) -> RenderableType:
 
 def where(summary: Summary) -> str:
     """Say where the images are, one path a line; printed as it is, since a path that is broken cannot be copied."""
-    images = [f"{artifact.role:<7}{artifact.path}" for artifact in summary.artifacts] or ["no image"]
+    images = [f"{artifact.role:<7}{artifact.path}" for artifact in summary.artifacts] or [_no_image(summary)]
     return "\n".join(
         [
             *images,
@@ -154,8 +157,17 @@ def rows(summary: Summary) -> Iterator[tuple[str, str]]:
 def _engine(summary: Summary) -> str:
     recipe = summary.recipe
     threads = counted(summary.threads, "thread") if summary.threads else "its own choice of threads"
-    size = f"{summary.width}×{summary.height}"
-    return f"{summary.engine or recipe.runtime}, {recipe.compute_unit}, {threads}, {precision(recipe)}, {size} pixels"
+    size = image_size(summary.width, summary.height)
+    return f"{summary.engine or recipe.runtime}, {recipe.compute_unit}, {threads}, {precision(recipe)}, {size}"
+
+
+def image_size(width: int | None, height: int | None) -> str:
+    """Say how large the image is, or that there is none."""
+    return f"{width}×{height} pixels" if width and height else NO_IMAGE
+
+
+def _no_image(summary: Summary) -> str:
+    return "no image" if summary.width else NO_IMAGE
 
 
 def precision(recipe: Recipe) -> str:

@@ -13,12 +13,13 @@ from pathlib import Path
 
 from profiler import codec
 from profiler.clock import Clock, RealClock
+from profiler.errors import InputError
 from profiler.records.message import ADDRESS_FILE, EXIT_NO_SPACE, RunnerAddress
 from profiler.runner.engines.engine import Engine
 from profiler.runner.engines.installed import installed, open_engine
 from profiler.runner.office import Office
 from profiler.runner.server import serve
-from profiler.runner.work import Work
+from profiler.runner.work import Work, refuse
 
 NewEngine = Callable[..., Engine]
 Announce = Callable[[Path, int], None]
@@ -58,11 +59,13 @@ def _work(office: Office, new_engine: NewEngine) -> int:
         if office.released.is_set():
             return 0
     job, journal = office.work()
-    work = Work(
-        job, office.storage, journal, new_engine(job.engine, threads=job.threads), office.clock, office.cancelled
-    )
     try:
-        work.run()
+        try:
+            engine = new_engine(job.engine, threads=job.threads)
+        except InputError as error:  # a plug-in's that cannot be imported, as a rule
+            refuse(journal, office.clock, str(error))
+        else:
+            Work(job, office.storage, journal, engine, office.clock, office.cancelled).run()
     except OSError as error:
         with contextlib.suppress(OSError):  # the log is as a rule on the same disk
             print(f"the journal's end could not be written: {error.strerror}", file=sys.stderr, flush=True)

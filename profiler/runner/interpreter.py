@@ -15,7 +15,7 @@ from profiler.bundle_files import inside
 from profiler.clock import Clock, RealClock
 from profiler.records.bundle import Component
 from profiler.records.event import StageTime
-from profiler.records.plan import Call, Constant, Free, Load, Loop, Output, Plan, PlanStep, Unload
+from profiler.records.plan import Call, Constant, Free, Load, Loop, Media, Output, Plan, PlanStep, Unload
 from profiler.runner.engines.engine import Engine, GraphCall
 
 Values = dict[str, Any]
@@ -40,9 +40,9 @@ class Image(NamedTuple):
 
 
 class Iteration(NamedTuple):
-    """One pass through a plan's body, on the device's boot clock."""
+    """One pass through a plan's body, on the device's boot clock; `output` is a tensor where the plan says so."""
 
-    image: Image
+    output: Image | npt.NDArray[Any]
     start_ns: int
     end_ns: int
     stages: tuple[StageTime, ...]
@@ -91,11 +91,14 @@ class Interpreter:
             self._load(step.component)
 
     def run(self, inputs: Mapping[str, Any]) -> Image:
-        """Make one image from the job's inputs."""
-        return self.iterate(inputs).image
+        """Make one image from the job's inputs. Raises BrokenImage where the plan makes none."""
+        output = self.iterate(inputs).output
+        if not isinstance(output, Image):
+            raise BrokenImage("the plan ends in a tensor")
+        return output
 
     def iterate(self, inputs: Mapping[str, Any]) -> Iteration:
-        """Make one image and tell how long each stage took. Raises EngineFailure or Cancelled."""
+        """Make one image or tensor and tell how long each stage took. Raises EngineFailure or Cancelled."""
         values: Values = {**self._constants, **inputs}
         start_ns = mark_ns = self._now()
         stages: list[StageTime] = []
@@ -108,7 +111,7 @@ class Interpreter:
             rounds = tuple(self._rounds_ns) if self._rounds_ns is not None else None
             stages.append(StageTime(stage=stage, duration_ns=end_ns - mark_ns, rounds_ns=rounds))
             mark_ns = end_ns
-        return Iteration(values["\0image"], start_ns, mark_ns, tuple(stages))
+        return Iteration(values["\0output"], start_ns, mark_ns, tuple(stages))
 
     def _compile_stages(self) -> Iterator[tuple[tuple[str, str | None], list[Action]]]:
         for stage, group in groupby(self._plan.body, key=_stage_of):
@@ -134,7 +137,7 @@ class Interpreter:
             case Free():
                 return lambda values: _forget(values, step.values)
             case Output():
-                return lambda values: _finish(values, step.value)
+                return lambda values: _FINISH[step.media](values, step.value)
 
     def _compile_call(self, call: Call) -> Action:
         key = (call.component, call.function)
@@ -211,8 +214,15 @@ def plan_constants(plan: Plan, folder: Path) -> Values:
     }
 
 
-def _finish(values: Values, name: str) -> None:
-    values["\0image"] = Image(to_pixels(values[name]), values[name])
+def _finish_image(values: Values, name: str) -> None:
+    values["\0output"] = Image(to_pixels(values[name]), values[name])
+
+
+def _finish_tensor(values: Values, name: str) -> None:
+    values["\0output"] = np.asarray(values[name])
+
+
+_FINISH: dict[Media, Callable[[Values, str], None]] = {"image": _finish_image, "tensor": _finish_tensor}
 
 
 def _forget(values: Values, names: tuple[str, ...]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 from safetensors.numpy import load_file
 
 from profiler.bundle_files import MANIFEST, load_manifest, sha256_of, sync_file
@@ -29,6 +30,13 @@ from profiler.runner.repetitions import NotReady, Repetitions
 from profiler.runner.tracer import Tracer
 
 _DISTINCT_IMAGES = 8
+
+
+def refuse(journal: Journal, clock: Clock, reason: str) -> None:
+    """End a job that cannot begin. Raises OSError where that cannot be written."""
+    memory = MemoryGauge(clock).read()
+    journal.append(Stop, outcome="refused", reason=reason, stage=None, component=None, memory=memory)
+    journal.close()
 
 
 class JobWatcher(Watcher):
@@ -200,9 +208,14 @@ class Work:
         self._tracer.resume() if traced else self._tracer.pause()
         self._watcher.phase, self._watcher.iteration = phase, number
         iteration = interpreter.iterate(inputs)
-        digest = hashlib.sha256(iteration.image.pixels.data).hexdigest()
+        output = iteration.output
+        shown = output.pixels if isinstance(output, Image) else np.ascontiguousarray(output)
+        digest = hashlib.sha256(shown.data).hexdigest()
         self._record(iteration, phase, number, traced, digest)
-        self._keep(iteration.image, phase, number, digest)
+        if isinstance(output, Image):
+            self._keep(output, phase, number, digest)
+        else:
+            _check_finite(output, "output")
         if phase != "observer" and self._canary_is_due():  # pairs differ in their samplers alone
             self._run_canary("between", canary.BETWEEN_ROUNDS)
         self._tracer.flush()
@@ -228,8 +241,7 @@ class Work:
         height, width, _ = image.pixels.shape
         if (height, width) != self._size:
             raise BrokenImage(f"the image has the shape {[height, width]}, its bundle says {list(self._size)}")
-        if not np.isfinite(image.float_image).all():
-            raise BrokenImage("the image has values that are not finite")
+        _check_finite(image.float_image, "image")
         if digest in self._images_kept or len(self._images_kept) == _DISTINCT_IMAGES:
             return
         self._images_kept.add(digest)
@@ -244,6 +256,11 @@ class Work:
             phase=phase,
             iteration=number,
         )
+
+
+def _check_finite(values: npt.NDArray[Any], what: str) -> None:
+    if not np.isfinite(values).all():
+        raise BrokenImage(f"the {what} has values that are not finite")
 
 
 def _traced_in_pair(number: int) -> bool:

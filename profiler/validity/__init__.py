@@ -17,6 +17,7 @@ _QUESTIONS = (
     device.not_a_phone,
     device.virtual_device,
     device.random_weights,
+    device.made_up_inputs,
     faults.broken_clock,
     faults.implausible,
     faults.samples_lost,

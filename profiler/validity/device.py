@@ -1,4 +1,4 @@
-"""Doubts about what was measured: the kind of device, and the weights."""
+"""Doubts about what was measured: the kind of device, the weights, and the inputs."""
 
 from __future__ import annotations
 
@@ -39,4 +39,17 @@ def random_weights(evidence: Evidence) -> Doubt | None:
         kind="random_weights",
         detail=f"The weights are random (seed {seed}): the images mean nothing.",
         advice="Latency, memory and size stand for this architecture; for images and scores, export trained weights.",
+    )
+
+
+def made_up_inputs(evidence: Evidence) -> Doubt | None:
+    """Doubt what comes out where nobody said what goes in."""
+    names = evidence.run.settings.made_up_inputs
+    if not names:
+        return None
+    return Doubt(
+        kind="made_up_inputs",
+        detail=f"Nobody gave the inputs {', '.join(names)}: noise or zeros went in, and what came out means nothing.",
+        advice="Latency, memory and size stand where they do not hang on values; "
+        "for outputs wrap the graph again with real ones: --inputs FILE.",
     )

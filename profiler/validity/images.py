@@ -43,14 +43,17 @@ def not_deterministic(evidence: Evidence) -> Doubt | None:
     distinct = {sample.image_sha256 for sample in evidence.run.iterations}
     if len(distinct) < 2:
         return None
+    what = "images" if evidence.run.settings.width else "outputs"
     return Doubt(
         kind="not_deterministic",
-        detail=f"The same inputs gave {len(distinct)} different images in {len(evidence.run.iterations)}.",
+        detail=f"The same inputs gave {len(distinct)} different {what} in {len(evidence.run.iterations)}.",
         advice=_determinism_advice(evidence),
     )
 
 
 def _determinism_advice(evidence: Evidence) -> str:
+    if evidence.run.settings.width is None:
+        return "With --threads 1 sums are always added in the same order; beyond that, the graph draws its own noise."
     if evidence.run.settings.threads == 1:
         return "One thread was used already: compare the kept images; the runtime or a graph draws its own noise."
     return "Compare the kept images; with --threads 1 sums are always added in the same order."

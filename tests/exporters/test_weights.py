@@ -86,9 +86,7 @@ def test_a_bundle_of_random_weights_says_so(generate_source: Path, tmp_path: Pat
 def test_truncated_weights_are_named_with_what_to_do(generate_source: Path, tmp_path: Path) -> None:
     folder = broken(generate_source, tmp_path / "broken")
     (folder / UNET).write_bytes((folder / UNET).read_bytes()[:-100])
-    with pytest.raises(
-        InputError, match=r"is no whole safetensors file"
-    ) as caught:
+    with pytest.raises(InputError, match=r"is no whole safetensors file") as caught:
         Networks(folder).module("unet")
     assert "Download it again" in str(caught.value)
 

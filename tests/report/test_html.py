@@ -236,3 +236,13 @@ def test_text_in_drawings_is_large_enough_to_read_on_a_phone(pages: dict[str, st
     sizes = [float(size) for drawing in narrow for size in re.findall(r"([\d.]+)px", drawing)]
     assert len(narrow) >= 5
     assert min(sizes) >= 9
+
+
+def test_a_run_that_ends_in_a_tensor_says_so_in_the_place_of_its_picture(tmp_path: Path) -> None:
+    tensor = make_settings(width=None, height=None, prompt="", made_up_inputs=("sample", "timestep"))
+    entry = make_entry(tmp_path / "run", settings=tensor, images=())
+    for html in (page([entry], "0"), page([entry, entry], "0")):
+        words = Page(html).all("body")[0].words
+        assert "No image: the graph's output is a tensor." in words
+        assert "None×None" not in words
+        assert "sample, timestep" in words

@@ -199,3 +199,10 @@ def test_an_interval_says_what_so_few_images_can_cover(n: int, words: str) -> No
     run = make_run(iterations=make_samples(LATENCIES_NS[:n]))
     cells = dict(rows(summarise(run, Path(), policy("moi-bench"))))
     assert cells["latency, burst"].endswith(words)
+
+
+def test_a_run_that_ends_in_a_tensor_says_that_there_is_no_image() -> None:
+    run = make_run(settings=make_settings(width=None, height=None, prompt=""), images=())
+    summary = summarise(run, Path("/folder"), policy("moi-bench"))
+    assert "no image: the graph's output is a tensor" in where(summary)
+    assert "no image: the graph's output is a tensor" in " ".join(shown(run).split())

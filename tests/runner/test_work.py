@@ -17,6 +17,7 @@ from profiler.journal import JOURNAL_FILE, Journal, read_journal
 from profiler.quantities import NS_PER_S
 from profiler.records.event import AnyEvent, Artifact, Begin, Idle, IterationDone, LoadDone, Stop
 from profiler.records.job import InputFile, Job, Measurement
+from profiler.records.plan import Output
 from profiler.runner.engines.engine import Engine, EngineFailure
 from profiler.runner.engines.onnxruntime_engine import OnnxRuntimeEngine
 from profiler.runner.work import Work
@@ -266,3 +267,32 @@ def test_a_job_runs_at_each_step_count_of_its_schedules(small_bundle: Path, tmp_
     rounds = next(stage.rounds_ns for stage in image.stages if stage.stage == "denoiser")
     assert rounds is not None
     assert len(rounds) == steps
+
+
+def ending_in_a_tensor(job: Job) -> Job:
+    """Return a job that ends before its decoder, in the latents."""
+    *body, _, _ = job.plan.body
+    output = Output(value="latents", stage="denoiser", media="tensor")
+    return replace(job, plan=replace(job.plan, body=(*body, output)))
+
+
+def test_a_tensor_is_timed_and_hashed_and_no_picture_is_kept(small_bundle: Path, tmp_path: Path) -> None:
+    events = do(ending_in_a_tensor(make_small_job(small_bundle, tmp_path, repeats=2)), tmp_path)
+    assert stop_of(events).outcome == "completed"
+    images = of(events, IterationDone)
+    assert len(images) == 3
+    assert len({image.image_sha256 for image in images}) == 1
+    assert of(events, Artifact) == []
+    assert list(tmp_path.glob("*.ppm")) == []
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_tensor_that_is_not_finite_is_the_models_failure(small_bundle: Path, tmp_path: Path, value: float) -> None:
+    def spoilt(feeds: Mapping[str, Any]) -> list[Any]:
+        return [np.full((1, 4, 4, 4), value, np.float32)]
+
+    def engine(clock: FakeClock) -> Engine:
+        return FakeEngine(clock, answers={"guide_step": spoilt})
+
+    stop = stop_of(do(ending_in_a_tensor(make_small_job(small_bundle, tmp_path)), tmp_path, engine))
+    assert (stop.outcome, stop.reason) == ("failed", "broken_image: the output has values that are not finite")

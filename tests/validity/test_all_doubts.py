@@ -56,6 +56,7 @@ CAUSES: dict[str, tuple[dict[str, Any], tuple[ProcessTrace, ...]]] = {
     "not_a_phone": ({"unit": make_unit(is_phone=False)}, ()),
     "virtual_device": ({"unit": make_unit(is_phone=True, virtual=True)}, ()),
     "random_weights": ({"bundle": make_bundle_use(source=make_source(weights_sha256="random:7"))}, ()),
+    "made_up_inputs": ({"settings": make_settings(made_up_inputs=("sample", "timestep"))}, ()),
     "broken_clock": ({"iterations": images(make_samples((IMAGE_NS, IMAGE_NS, 0, IMAGE_NS, IMAGE_NS)))}, ()),
     "implausible": ({"processes": (make_process(memory=make_memory(peak_bytes=1000)),)}, ()),
     "samples_lost": ({"iterations": images(make_samples(noisy(6)))[1:]}, ()),

@@ -51,15 +51,15 @@ class ExecutorchEngine:
 
     def open(self, name: str, function: Function, path: Path) -> Any:
         """Open one function's program and compare it with the manifest. Raises EngineFailure."""
-        method = _open(name, path)
+        method = open_method(name, path)
         difference = _difference(method.method_meta(), function)
         if difference:
             raise EngineFailure("load_failed", name, f"{path.name} {difference}")
         return method
 
 
-def _open(name: str, path: Path) -> Any:
-    """Open a program's method, which keeps its program; say what the runtime wrote where it cannot."""
+def open_method(name: str, path: Path) -> Any:
+    """Open a program's method, which keeps its program. Raises EngineFailure with what the runtime wrote."""
     with native_log() as said:
         try:
             program = binding._load_program(str(path), program_verification=binding.Verification.InternalConsistency)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from exporters.component import make_component
 from exporters.families import sana_sprint
 from exporters.networks import Networks
 from exporters.pipeline import export
 from exporters.progress import Stages
 from exporters.runtimes import runtime
+from exporters.steps import make_component
 from profiler.records.bundle import Bundle, ImageDifference
 from profiler.records.recipe import recipe_of
 from tests.exporters.conftest import Exported

@@ -1,0 +1,1 @@
+"""A plug-in as an outside package would be: a model family, a runtime, and the engine that runs it."""
