@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-import copy
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torch.fx import Node
 
-from exporters.parts import Graph, Part
+from exporters.parts import TEXT_ENCODER, Graph, Part
 from exporters.progress import Stages
+from exporters.quantize.held import DECOMPOSITIONS
 from exporters.quiet import quiet
 from exporters.runtimes import Runtime
+from exporters.runtimes.executorch_coded import CodedForms
 from exporters.runtimes.executorch_forms import ExecutorchForms
+from exporters.runtimes.executorch_half import HalfInside
 from exporters.runtimes.layout import function_path
 from profiler.errors import InternalError, MissingExtra, ModelError, first_line
 from profiler.records.bundle import Component, Function
@@ -30,27 +34,18 @@ _DTYPES: dict[torch.dtype, DType] = {torch.float32: "float32", torch.int32: "int
 _NORMS = ("native_layer_norm", "native_group_norm")
 
 
-class HalfInside(nn.Module):
-    """A module in float16 with float32 at its boundary; the original keeps its weights."""
-
-    def __init__(self, module: nn.Module) -> None:
-        super().__init__()
-        self.module = copy.deepcopy(module).half()
-
-    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        """Cast, run, cast back."""
-        found = self.module(*(each.half() if each.is_floating_point() else each for each in inputs))
-        return tuple(each.float() for each in (found if isinstance(found, tuple) else (found,)))
-
-
 def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Component:
     """Write each of a part's functions as a program below `folder`. Raises ModelError where one cannot be lowered."""
-    precision: Precision = recipe.precision if part.parameters else "fp32"  # the scheduler's arithmetic stays exact
+    precision = part.precision(recipe)
+    # A text encoder's scheme says how its weights are stored; it computes in float32.
+    computed: Precision = "fp16" if precision == "fp16" and part.name != TEXT_ENCODER else "fp32"
     functions: dict[str, Function] = {}
+    wide = 0
     for name, graph in part.graphs.items():
         stages.begin(f"lower {part.name}.{name}")
         with stages.heartbeat():
-            program = _traced(f"{part.name}.{name}", graph, precision)
+            program = _traced(f"{part.name}.{name}", graph, computed)
+            wide += convolved(program) if computed == "fp16" else 0
             path = function_path(part.name, name, "pte")
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             write(lower(f"{part.name}.{name}", program), folder / path)
@@ -60,14 +55,33 @@ def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Com
         files=tuple(function.path for function in functions.values()),
         parameters=part.parameters,
         precision=precision,
+        notes=tuple(_notes(wide, part.parameters)),
     )
+
+
+def convolved(program: torch.export.ExportedProgram) -> int:
+    """Count the weights of convolutions."""
+    taken = [node.args[1] for node in program.graph.nodes if "aten.conv" in str(node.target)]
+    return sum(weight.meta["val"].numel() for weight in dict.fromkeys(taken))
+
+
+def _notes(wide: int, parameters: int) -> Iterator[str]:
+    if wide:
+        yield (
+            f"{100 * wide / parameters:.0f} % of its weights are float32 in the file and in memory: XNNPACK has no half "
+            "form for weights of convolutions. They are rounded to half first."
+        )
 
 
 def trace(graph: Graph, precision: Precision, *, forms: ExecutorchForms | None = None) -> torch.export.ExportedProgram:
     """Trace a function at a precision, boundary in float32 and int32. Raises what its own code raises under tracing."""
     module = HalfInside(graph.module).eval() if precision == "fp16" else graph.module
-    with quiet(), torch.no_grad(), forms or ExecutorchForms():
-        return torch.export.export(module, tuple(graph.inputs.values()), strict=False)
+    with quiet(), torch.no_grad():
+        with forms or ExecutorchForms(), CodedForms(graph.module):
+            program = torch.export.export(module, tuple(graph.inputs.values()), strict=False)
+        # Coded weights that something else than a layer takes are decoded in plain sight.
+        left = any(node.target in DECOMPOSITIONS for node in program.graph.nodes)
+        return program.run_decompositions(dict(DECOMPOSITIONS)) if left else program
 
 
 def _traced(name: str, graph: Graph, precision: Precision) -> torch.export.ExportedProgram:
@@ -80,16 +94,19 @@ def _traced(name: str, graph: Graph, precision: Precision) -> torch.export.Expor
 def lower(name: str, program: torch.export.ExportedProgram) -> Any:
     """Lower a traced function to XNNPACK. Raises ModelError where the toolchain cannot."""
     with quiet():
-        from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
         from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
+
+        from exporters.runtimes.executorch_partitioners import xnnpack
 
         # The IR check refuses calls that the partitioner keeps whole on purpose.
         config = EdgeCompileConfig(_check_ir_validity=False)
         try:
-            edge = to_edge_transform_and_lower(program, partitioner=[XnnpackPartitioner()], compile_config=config)
+            edge = to_edge_transform_and_lower(program, partitioner=xnnpack(), compile_config=config)
         except Exception as error:  # a toolchain of many parts, each with errors of its own
             raise ModelError(f"ExecuTorch cannot lower {name}: {first_line(error)}") from error
     _check_norms(name, edge.exported_program())
+    _check_taken(name, edge.exported_program())
+    _sink(edge.exported_program())
     return edge
 
 
@@ -120,6 +137,35 @@ def _check_norms(name: str, program: torch.export.ExportedProgram) -> None:
             )
 
 
+def _check_taken(name: str, program: torch.export.ExportedProgram) -> None:
+    """Refuse a weight of eight bits that no delegate took: runtimes on devices have no operator to decode it."""
+    for node in program.graph.nodes:
+        if "quantized_decomposed" in str(node.target):
+            raise InternalError(f"{name} has a {node.target} that XNNPACK did not take")
+
+
+def _sink(program: torch.export.ExportedProgram) -> None:
+    """Move what is computed of weights alone to its first use: lowering leaves it all in front, where every layer's
+    decoded weight would be in memory at once."""
+    varying = {node for node in program.graph.nodes if node.name in program.graph_signature.user_inputs}
+    waiting: set[Node] = set()
+    for node in list(program.graph.nodes):
+        if node.op == "call_function" and varying.isdisjoint(node.all_input_nodes):
+            waiting.add(node)
+        else:
+            _place_inputs(node, waiting, node)
+            varying |= {node} if node.op == "call_function" else set()
+    program.graph_module.recompile()
+
+
+def _place_inputs(node: Node, waiting: set[Node], before: Node) -> None:
+    for each in node.all_input_nodes:
+        if each in waiting:
+            waiting.remove(each)
+            _place_inputs(each, waiting, before)
+            before.prepend(each)
+
+
 def _inputs(graph: Graph) -> tuple[Port, ...]:
     return tuple(_port(name, value) for name, value in graph.inputs.items())
 
@@ -145,4 +191,10 @@ def _engine() -> Engine:
     return ExecutorchEngine()
 
 
-RUNTIME = Runtime(export_part=export_part, engine=_engine, tools=("executorch", "torchao"))
+RUNTIME = Runtime(
+    export_part=export_part,
+    engine=_engine,
+    tools=("executorch", "torchao"),
+    precisions=("fp32", "fp16"),
+    schemes=("fp32", "fp16", "int8", "nf4"),
+)
