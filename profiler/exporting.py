@@ -11,7 +11,7 @@ from typing import NamedTuple
 from profiler import __version__, catalog
 from profiler.bundle_files import MANIFEST, load_manifest
 from profiler.errors import InputError, MissingExtra, UnknownName
-from profiler.records.recipe import EncoderScheme, LoadPolicy, Precision, Recipe, Runtime, recipe_of
+from profiler.records.recipe import Backend, EncoderScheme, LoadPolicy, Precision, Recipe, Runtime, recipe_of
 from profiler.records.spec import ModelSpec
 
 EXTRA_PACKAGES = ("torch", "diffusers", "transformers", "onnx", "onnxscript")
@@ -31,6 +31,7 @@ class Wanted(NamedTuple):
     text_encoder: EncoderScheme | None = None
     kept: tuple[str, ...] = ()
     load_policy: LoadPolicy | None = None
+    backend: Backend | None = None
 
     def recipe(self, spec: ModelSpec) -> Recipe:
         """Return the whole recipe for a model."""

@@ -15,6 +15,7 @@ from profiler.cli.options import (
     ONLY,
     WHAT,
     WHERE,
+    BackendOption,
     Json,
     Keep,
     LoadPolicyName,
@@ -94,6 +95,7 @@ def profile(
     ] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Denoising steps.", rich_help_panel=WHAT)] = None,
     runtime: RuntimeOption = None,
+    backend: BackendOption = None,
     precision: PrecisionOption = None,
     text_encoder: SchemeOption = None,
     keep: Keep = None,
@@ -185,7 +187,9 @@ def profile(
         wishes,
         how,
         measuring.Judging(policy, tuple(metric.value for metric in not_required or ())),
-        measuring.Wanted(value(runtime), value(precision), value(text_encoder), tuple(keep or ())),
+        measuring.Wanted(
+            value(runtime), value(precision), value(text_encoder), tuple(keep or ()), backend=value(backend)
+        ),
         store=store,
         dry_run=dry_run,
         as_json=as_json,
@@ -203,6 +207,7 @@ def export(
         LoadPolicyName, typer.Option(help="resident: all components stay loaded; sequential: one at a time.")
     ] = LoadPolicyName.resident,
     runtime: RuntimeOption = None,
+    backend: BackendOption = None,
     precision: PrecisionOption = None,
     text_encoder: SchemeOption = None,
     keep: Keep = None,
@@ -215,7 +220,9 @@ def export(
     from profiler.cli import exporting
     from profiler.exporting import Wanted
 
-    wanted = Wanted(value(runtime), value(precision), value(text_encoder), tuple(keep or ()), load_policy.value)
+    wanted = Wanted(
+        value(runtime), value(precision), value(text_encoder), tuple(keep or ()), load_policy.value, value(backend)
+    )
     return exporting.export(model, out, wanted, as_json=as_json)
 
 

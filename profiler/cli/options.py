@@ -41,6 +41,14 @@ class RuntimeName(StrEnum):
     coreml = "coreml"
 
 
+class BackendName(StrEnum):
+    """What an ExecuTorch program hands its work to."""
+
+    xnnpack = "xnnpack"
+    coreml = "coreml"
+    vulkan = "vulkan"
+
+
 class PrecisionName(StrEnum):
     """How precise the networks are."""
 
@@ -123,6 +131,15 @@ NotRequired = Annotated[
 
 RuntimeOption = Annotated[
     RuntimeName | None, typer.Option("--runtime", help="Format.", rich_help_panel=MADE, show_default="onnx")
+]
+BackendOption = Annotated[
+    BackendName | None,
+    typer.Option(
+        "--backend",
+        help="What ExecuTorch programs run on; coreml and vulkan are not verified here.",
+        rich_help_panel=MADE,
+        show_default="xnnpack",
+    ),
 ]
 PrecisionOption = Annotated[
     PrecisionName | None,

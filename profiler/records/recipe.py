@@ -11,17 +11,20 @@ Precision = Literal["fp32", "fp16"]
 EncoderScheme = Literal["fp32", "fp16", "int8", "nf4"]
 ComputeUnit = Literal["cpu", "cpu_gpu", "all"]
 LoadPolicy = Literal["resident", "sequential"]
+Backend = Literal["xnnpack", "coreml", "vulkan"]
 
 
 class Recipe(Record):
     """Everything but the weights that decides what a bundle computes and how it is laid out.
 
     `text_encoder` is its own knob, as its weights are the largest part of what ships; layers whose name matches a
-    pattern in `kept` stay as precise as the rest. `relative_tolerance` bounds ‖out − ref‖₂ / ‖ref‖₂ of the float image
-    against the source's fp32 loop, `uint8_max_levels` and `uint8_changed_share` what is left of it after rounding.
+    pattern in `kept` stay as precise as the rest. `backend` is what ExecuTorch programs hand their work to.
+    `relative_tolerance` bounds ‖out − ref‖₂ / ‖ref‖₂ of the float image against the source's fp32 loop,
+    `uint8_max_levels` and `uint8_changed_share` what is left of it after rounding.
     """
 
     runtime: Runtime = "onnx"
+    backend: Backend = "xnnpack"
     precision: Precision = "fp32"
     text_encoder: EncoderScheme = "fp32"
     kept: tuple[str, ...] = ()
@@ -49,6 +52,7 @@ def recipe_of(
     width: int,
     *,
     runtime: Runtime = "onnx",
+    backend: Backend = "xnnpack",
     precision: Precision | None = None,
     text_encoder: EncoderScheme | None = None,
     kept: tuple[str, ...] = (),
@@ -66,6 +70,7 @@ def recipe_of(
     unit: ComputeUnit = ("cpu_gpu" if scheme == "nf4" else "all") if apple else "cpu"
     return Recipe(
         runtime=runtime,
+        backend=backend,
         precision=computed,
         text_encoder=scheme,
         kept=kept,

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from profiler.errors import InputError, MissingExtra
 from profiler.records.job import EngineName
-from profiler.records.recipe import Runtime
+from profiler.records.recipe import Backend, Runtime
 from profiler.runner.engines.engine import Engine
 
 
@@ -28,15 +28,26 @@ KINDS: dict[EngineName, Kind] = {
     "onnxruntime": Kind("onnxruntime_engine", "OnnxRuntimeEngine", ("onnxruntime",), None),
     "executorch": Kind("executorch_engine", "ExecutorchEngine", ("executorch", "torch"), "executorch"),
 }
+# Backends that ExecuTorch's Python package cannot run, and where they can be.
+_ELSEWHERE: dict[Backend, str] = {
+    "coreml": "in apps for Apple devices",
+    "vulkan": "in apps for Android, or in a runtime that was built with it",
+}
 _BY_RUNTIME: dict[Runtime, EngineName] = {"onnx": "onnxruntime", "executorch": "executorch"}
 
 
-def engine_for(runtime: Runtime) -> EngineName:
-    """Return the engine that runs a recipe's runtime. Raises InputError where this runner has none."""
+def engine_for(runtime: Runtime, backend: Backend | None = None) -> EngineName:
+    """Return the engine that runs a recipe's runtime. Raises InputError where this runner has none, or not with that
+    backend."""
     if runtime == "coreml":
         raise InputError(
             f"Core ML runs on Apple devices only; this machine has {platform.system()} on {platform.machine()}",
             hint="Here its bundles can be exported, which verifies them with an interpreter: profile export --help",
+        )
+    if runtime == "executorch" and backend in _ELSEWHERE:
+        raise InputError(
+            f"ExecuTorch's Python package has no {backend} backend; programs for it run {_ELSEWHERE[backend]}",
+            hint="Here such a bundle can be exported, unverified. Measure one for --backend xnnpack.",
         )
     return _BY_RUNTIME[runtime]
 

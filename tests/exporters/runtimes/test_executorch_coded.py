@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from exporters.parts import TEXT_ENCODER, Graph, Part
+from exporters.parts import Graph, Part
 from exporters.progress import Stages
 from exporters.quantize.schemes import Applied, Scheme, apply
 from exporters.runtimes import executorch
@@ -63,7 +63,7 @@ class Encoded(NamedTuple):
 def encoder_part(module: nn.Module) -> Part:
     ids = (torch.arange(9, dtype=torch.int32)[None] * 611) % WORDS
     graph = Graph(module=module.eval().requires_grad_(False), inputs={"ids": ids}, outputs=("states",))
-    return Part(name=TEXT_ENCODER, graphs={"forward": graph})
+    return Part(name="text_encoder", graphs={"forward": graph}, encodes_text=True)
 
 
 @pytest.fixture(scope="module", params=SCHEMES)
