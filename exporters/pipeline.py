@@ -160,7 +160,11 @@ class _Work(NamedTuple):
         written: dict[Task, TaskPlan],
     ) -> Verification:
         """Compare whole images where that says something; components were compared as they were made."""
-        engine, recipe = self.target.engine(), self.origin.recipe
+        recipe = self.origin.recipe
+        reference, unverified = text_encoder.reference_title(model.title, recipe), self.target.unverified(recipe)
+        if unverified is not None:
+            return Verification(reference=reference, components={}, images={}, not_run=unverified)
+        engine = self.target.engine()
         images, why_not = {}, None
         if any(part.parameters >= self.child_from for part in model.parts.values()):
             if self.origin.weights:
@@ -180,7 +184,7 @@ class _Work(NamedTuple):
             verifier = Verifier(model, components, self.folder, engine, self.stages)
             images = verifier.verify(planned, recipe, differences)
         return Verification(
-            reference=text_encoder.reference_title(model.title, recipe),
+            reference=reference,
             components=differences,
             images=images,
             engine=f"{engine.name} {engine.version}",

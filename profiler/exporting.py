@@ -18,7 +18,16 @@ from profiler import __version__, catalog, codec, plugins
 from profiler.bundle_files import MANIFEST, load_manifest
 from profiler.errors import InputError, MissingExtra, MissingSource, UnknownName
 from profiler.records.bundle import Bundle
-from profiler.records.recipe import BUILT_IN_RUNTIMES, EncoderScheme, LoadPolicy, Precision, Recipe, Runtime, recipe_of
+from profiler.records.recipe import (
+    BUILT_IN_RUNTIMES,
+    Backend,
+    EncoderScheme,
+    LoadPolicy,
+    Precision,
+    Recipe,
+    Runtime,
+    recipe_of,
+)
 from profiler.records.spec import DefaultRecipe, ModelSpec
 
 EXTRA_PACKAGES = ("torch", "diffusers", "transformers", "onnx", "onnxscript")
@@ -47,6 +56,7 @@ class Wanted(NamedTuple):
     kept: tuple[str, ...] = ()
     load_policy: LoadPolicy | None = None
     weights: str | None = None
+    backend: Backend | None = None
 
     def recipe(self, spec: ModelSpec) -> Recipe:
         """Return the whole recipe for a model: its default for the runtime, changed where something was said."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-_LEVELS = 127
+LEVELS = 127
 _CHUNK = 1 << 20
 _SMALLEST = torch.finfo(torch.float32).tiny  # so that a row of zeros has a scale to divide by
 
@@ -40,9 +40,9 @@ def encode(weights: Tensor) -> Int8:
     step = max(1, _CHUNK // max(1, weights.shape[1]))
     for start in range(0, weights.shape[0], step):
         rows = weights[start : start + step].float()
-        scale = (rows.abs().amax(1) / _LEVELS).clamp(min=_SMALLEST)
+        scale = (rows.abs().amax(1) / LEVELS).clamp(min=_SMALLEST)
         scales[start : start + step] = scale
-        codes[start : start + step] = (rows / scale[:, None]).round_().clamp_(-_LEVELS, _LEVELS)
+        codes[start : start + step] = (rows / scale[:, None]).round_().clamp_(-LEVELS, LEVELS)
     if not torch.isfinite(scales).all():
         raise ValueError("weights hold NaN or infinity")
     return Int8(codes=codes, scales=scales)

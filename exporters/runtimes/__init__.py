@@ -12,7 +12,7 @@ from exporters.progress import Stages
 from profiler import plugins
 from profiler.errors import InputError, InternalError
 from profiler.records.bundle import Component
-from profiler.records.recipe import EncoderScheme, Precision, Recipe
+from profiler.records.recipe import Backend, EncoderScheme, Precision, Recipe
 from profiler.runner.engines.engine import Engine
 
 # Recipe's runtime → module here; imported when asked for, since each brings a toolchain.
@@ -27,13 +27,19 @@ def accept(recipe: Recipe) -> None:
     """Take any recipe."""
 
 
+def runs_here(recipe: Recipe) -> str | None:
+    """Say that nothing keeps an engine here from running what a recipe asks for."""
+    return None
+
+
 class Runtime(NamedTuple):
     """One format.
 
     `export_part` writes a part below a folder and raises ModelError where it cannot; `engine` makes what its files are
     verified with; `tools` are the packages whose versions go into the manifest. `precisions` and `schemes` are those
     of a recipe that it can write; `not_run` says why the engine is not the one that devices have, if it is not; `check`
-    raises InputError for what else a recipe may not ask of it.
+    raises InputError for what else a recipe may not ask of it. `unverified` says why no engine here runs what a recipe
+    asks for, if none does.
     """
 
     export_part: Callable[[Part, Path, Recipe, Stages], Component]
@@ -43,6 +49,8 @@ class Runtime(NamedTuple):
     schemes: tuple[EncoderScheme, ...] = ("fp32",)
     not_run: str | None = None
     check: Callable[[Recipe], None] = accept
+    backends: tuple[Backend, ...] = ("xnnpack",)
+    unverified: Callable[[Recipe], str | None] = runs_here
 
 
 def runtime(name: str) -> Runtime:
@@ -64,4 +72,8 @@ def check_expresses(recipe: Recipe, target: Runtime) -> None:
     ):
         if wanted not in known:
             raise InputError(f"{recipe.runtime} bundles have no {what} {wanted}", hint=f"There are {', '.join(known)}.")
+    if recipe.backend not in target.backends:
+        raise InputError(
+            f"{recipe.runtime} bundles have no backend {recipe.backend}", hint="Backends are for --runtime executorch."
+        )
     target.check(recipe)

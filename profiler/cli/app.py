@@ -16,6 +16,7 @@ from profiler.cli.options import (
     ONLY,
     WHAT,
     WHERE,
+    BackendOption,
     Command,
     Group,
     Json,
@@ -106,6 +107,7 @@ def profile(
     ] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Denoising steps.", rich_help_panel=WHAT)] = None,
     runtime: RuntimeOption = None,
+    backend: BackendOption = None,
     precision: PrecisionOption = None,
     text_encoder: SchemeOption = None,
     keep: Keep = None,
@@ -201,7 +203,12 @@ def profile(
         how,
         measuring.Judging(policy, tuple(metric.value for metric in not_required or ())),
         measuring.Wanted(
-            runtime, value(precision), value(text_encoder), tuple(keep or ()), load_policy=None, weights=weights
+            runtime,
+            value(precision),
+            value(text_encoder),
+            tuple(keep or ()),
+            weights=weights,
+            backend=value(backend),
         ),
         store=store,
         dry_run=dry_run,
@@ -242,6 +249,7 @@ def export(
         LoadPolicyName, typer.Option(help="resident: all components stay loaded; sequential: one at a time.")
     ] = LoadPolicyName.resident,
     runtime: RuntimeOption = None,
+    backend: BackendOption = None,
     precision: PrecisionOption = None,
     text_encoder: SchemeOption = None,
     keep: Keep = None,
@@ -295,7 +303,15 @@ def export(
     if file is not None:
         graph = Graph(inputs, seed, name, licence, output, range_of(output_range), shapes_of(shape or ()))
         return exporting.wrap(file, graph, out, as_json=as_json)
-    wanted = Wanted(runtime, value(precision), value(text_encoder), tuple(keep or ()), load_policy.value, weights)
+    wanted = Wanted(
+        runtime,
+        value(precision),
+        value(text_encoder),
+        tuple(keep or ()),
+        load_policy.value,
+        weights,
+        value(backend),
+    )
     return exporting.export(str(model), out, wanted, as_json=as_json)
 
 

@@ -68,10 +68,8 @@ def _to_know(bundle: Bundle, usual: DefaultRecipe | None) -> Iterator[str]:
         yield f"recipe: {bundle.model}'s {kind} for {bundle.recipe.runtime}. {usual.note}"
     if bundle.verification.images_not_run is not None:
         yield f"whole images were not compared: {bundle.verification.images_not_run}"
-    if not bundle.verification.components:
-        yield f"compared with {bundle.verification.reference}"
-    if not bundle.verification.components and bundle.verification.not_run is not None:
-        yield bundle.verification.not_run
+    if bundle.verification.not_run is not None and bundle.verification.engine is None:
+        yield f"not verified: {bundle.verification.not_run}"
     elif bundle.verification.not_run is not None:
         yield f"errors are those of {bundle.verification.engine}: {bundle.verification.not_run}"
     for name, component in bundle.components.items():
@@ -84,20 +82,20 @@ def _table(bundle: Bundle) -> Table:
     for name in ("component", "parameters", "size", "max abs error", "relative error"):
         table.add_column(name, justify="left" if name == "component" else "right")
     for name, component in bundle.components.items():
-        difference = bundle.verification.components.get(name)
         size = format_bytes(sum(sizes[path] for path in set(component.files)))
         table.add_row(
-            plain(name),
-            f"{component.parameters:,}",
-            size,
-            f"{difference.max_absolute:.2g}" if difference else "not compared",
-            f"{difference.relative:.2g}" if difference else "not compared",
+            plain(name), f"{component.parameters:,}", size, *_errors(bundle.verification.components.get(name))
         )
     for task, image in bundle.verification.images.items():
         levels = f"uint8: {image.uint8_max_levels} level on {100 * image.uint8_changed_share:.2f} % of values"
-        off = image.float_image
-        table.add_row(f"image, {task}", "", levels, f"{off.max_absolute:.2g}", f"{off.relative:.2g}")
+        table.add_row(f"image, {task}", "", levels, *_errors(image.float_image))
     return table
+
+
+def _errors(difference: Difference | None) -> tuple[str, str]:
+    if difference is None:
+        return "not verified", ""
+    return f"{difference.max_absolute:.2g}", f"{difference.relative:.2g}"
 
 
 def _quantized(bundle: Bundle) -> Iterator[str]:

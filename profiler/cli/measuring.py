@@ -77,7 +77,7 @@ def profile(
     """
     clock = RealClock()
     if wanted.runtime is not None:
-        engine_for(wanted.runtime)  # before an export that nothing here could run
+        engine_for(wanted.runtime, wanted.backend)  # before an export that nothing here could run
     device = (open_device or places.open_device)(device_name, clock)
     policy = open_policy(judging.policy, judging.not_required)
     place = open_store(store)
@@ -123,7 +123,7 @@ def _order(folder: Path, task: str | None, wishes: Wishes, how: How) -> Order:
     """Check all that can be checked before anything is started."""
     _check_threads(how.threads)
     bundle = load_manifest(folder)
-    engine_for(bundle.recipe.runtime)
+    engine_for(bundle.recipe.runtime, bundle.recipe.backend)
     check_names(folder, bundle)
     check_files(folder, bundle, catalog.receipts())
     plan = plan_for(folder, bundle, _task(bundle, task, wishes), wishes.steps)

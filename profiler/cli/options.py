@@ -35,6 +35,14 @@ class LoadPolicyName(StrEnum):
     sequential = "sequential"
 
 
+class BackendName(StrEnum):
+    """What an ExecuTorch program hands its work to."""
+
+    xnnpack = "xnnpack"
+    coreml = "coreml"
+    vulkan = "vulkan"
+
+
 class PrecisionName(StrEnum):
     """How precise the networks are."""
 
@@ -170,6 +178,15 @@ RuntimeOption = Annotated[
     str | None,
     typer.Option(
         "--runtime", parser=known_runtime, metavar="NAME", help="Format.", rich_help_panel=MADE, show_default="onnx"
+    ),
+]
+BackendOption = Annotated[
+    BackendName | None,
+    typer.Option(
+        "--backend",
+        help="What ExecuTorch programs run on; coreml and vulkan are not verified here.",
+        rich_help_panel=MADE,
+        show_default="xnnpack",
     ),
 ]
 PrecisionOption = Annotated[

@@ -144,6 +144,7 @@ class Verification(Record):
 
     `engine` is what ran the exported files (None in bundles that do not tell); where that is not what devices have,
     `not_run` says so, and what the numbers leave open with it. `images_not_run` says why no whole images were compared.
+    Where nothing at hand runs the files there are no numbers and no engine, and `not_run` says why.
     """
 
     reference: str

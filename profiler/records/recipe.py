@@ -14,18 +14,21 @@ Precision = Literal["fp32", "fp16"]
 EncoderScheme = Literal["fp32", "fp16", "int8", "nf4"]
 ComputeUnit = Literal["cpu", "cpu_gpu", "all"]
 LoadPolicy = Literal["resident", "sequential"]
+Backend = Literal["xnnpack", "coreml", "vulkan"]
 
 
 class Recipe(Record):
     """Everything but the weights that decides what a bundle computes and how it is laid out.
 
     `text_encoder` is its own knob, as its weights are the largest part of what ships; layers whose name matches a
-    pattern in `kept` stay as precise as the rest. `height` and `width` are 0 where no image comes out.
+    pattern in `kept` stay as precise as the rest. `backend` is what ExecuTorch programs hand their work to. `height`
+    and `width` are 0 where no image comes out.
     `relative_tolerance` bounds ‖out − ref‖₂ / ‖ref‖₂ of the float image against the source's fp32 loop,
     `uint8_max_levels` and `uint8_changed_share` what is left of it after rounding.
     """
 
     runtime: Runtime = "onnx"
+    backend: Backend = "xnnpack"
     precision: Precision = "fp32"
     text_encoder: EncoderScheme = "fp32"
     kept: tuple[str, ...] = ()
@@ -42,8 +45,9 @@ class Recipe(Record):
 
 # Half precision moved images by up to 2.7e-3, one level, on 6.8 % of values: small random pipelines with amplified
 # layers, both tasks, on ONNX Runtime's CPU kernels; trained nano by 6e-5 and 0.9 % (docs/method.md). Core ML programs,
-# where every operation rounds, by up to 3.8e-3, one level, on 13 %; nano by 3.7e-4 and 9.7 %. Phones' kernels
-# accumulate in half precision where this CPU does not, so more than that is allowed.
+# where every operation rounds, by up to 3.8e-3, one level, on 13 %; nano by 3.7e-4 and 9.7 %. ExecuTorch programs,
+# which round likewise but for norms and the weights of convolutions, by up to 2.8e-3, one level, on 16 %; nano by
+# 2.5e-4 and 8.2 %. Phones' kernels accumulate in half precision where this CPU does not, so more than that is allowed.
 _HALF_TOLERANCE: dict[str, Any] = {"relative_tolerance": 1e-2, "uint8_max_levels": 4, "uint8_changed_share": 0.25}
 
 
@@ -52,6 +56,7 @@ def recipe_of(
     width: int,
     *,
     runtime: Runtime = "onnx",
+    backend: Backend = "xnnpack",
     precision: Precision | None = None,
     text_encoder: EncoderScheme | None = None,
     kept: tuple[str, ...] = (),
@@ -69,6 +74,7 @@ def recipe_of(
     unit: ComputeUnit = ("cpu_gpu" if scheme == "nf4" else "all") if apple else "cpu"
     return Recipe(
         runtime=runtime,
+        backend=backend,
         precision=computed,
         text_encoder=scheme,
         kept=kept,

@@ -11,7 +11,7 @@ from profiler.cli import options
 from profiler.records.event import Outcome
 from profiler.records.job import Measurement
 from profiler.records.policy import Metric
-from profiler.records.recipe import BUILT_IN_RUNTIMES, EncoderScheme, LoadPolicy, Precision
+from profiler.records.recipe import BUILT_IN_RUNTIMES, Backend, EncoderScheme, LoadPolicy, Precision
 from profiler.records.record import Task
 from profiler.report.listing import ORDERS, TIERS
 
@@ -22,6 +22,7 @@ from profiler.report.listing import ORDERS, TIERS
         (options.TaskName, get_args(Task)),
         (options.ProtocolName, get_args(get_type_hints(Measurement)["kind"])),
         (options.LoadPolicyName, get_args(LoadPolicy)),
+        (options.BackendName, get_args(Backend)),
         (options.PrecisionName, get_args(Precision)),
         (options.SchemeName, get_args(EncoderScheme)),
         (options.MetricName, [metric.replace("_", "-") for metric in get_args(Metric)]),

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from profiler import plugins
 from profiler.errors import InputError, MissingExtra, ProfilerError, UnknownName, first_line
 from profiler.records.job import EngineName
-from profiler.records.recipe import Runtime
+from profiler.records.recipe import Backend, Runtime
 from profiler.runner.engines.engine import Engine
 
 
@@ -29,12 +29,23 @@ KINDS: dict[EngineName, Kind] = {
     "onnxruntime": Kind("onnxruntime_engine", "OnnxRuntimeEngine", ("onnxruntime",), None),
     "executorch": Kind("executorch_engine", "ExecutorchEngine", ("executorch", "torch"), "executorch"),
 }
+# Backends that ExecuTorch's Python package cannot run, and where they can be.
+_ELSEWHERE: dict[Backend, str] = {
+    "coreml": "in apps for Apple devices",
+    "vulkan": "in apps for Android, or in a runtime that was built with it",
+}
 # A plug-in's engine has the name of the runtime that it runs.
 _BY_RUNTIME: dict[Runtime, EngineName] = {"onnx": "onnxruntime", "executorch": "executorch"}
 
 
-def engine_for(runtime: Runtime) -> EngineName:
-    """Return the engine that runs a recipe's runtime. Raises InputError where this runner has none."""
+def engine_for(runtime: Runtime, backend: Backend | None = None) -> EngineName:
+    """Return the engine that runs a recipe's runtime. Raises InputError where this runner has none, or not with that
+    backend."""
+    if runtime == "executorch" and backend in _ELSEWHERE:
+        raise InputError(
+            f"ExecuTorch's Python package has no {backend} backend; programs for it run {_ELSEWHERE[backend]}",
+            hint="Here such a bundle can be exported, unverified. Measure one for --backend xnnpack.",
+        )
     name = _BY_RUNTIME.get(runtime, runtime)
     if name in KINDS or name in plugins.plugins(plugins.ENGINES):
         plugins.find(plugins.ENGINES, name, KINDS)

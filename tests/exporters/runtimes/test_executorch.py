@@ -19,6 +19,8 @@ from exporters.parts import Graph, Part
 from exporters.progress import Stages
 from exporters.runtimes import executorch, runtime
 from exporters.runtimes.executorch_forms import ExecutorchForms, plain_attention
+from exporters.runtimes.executorch_graph import islands
+from exporters.runtimes.executorch_half import HalfInside
 from exporters.verify import difference
 from profiler.errors import InternalError, ModelError
 from profiler.records.bundle import Component
@@ -98,9 +100,24 @@ def test_halves_stay_inside(tmp_path: Path) -> None:
     component = executorch.export_part(part, tmp_path, recipe(precision="fp16"), Stages())
     function = component.functions["forward"]
     assert {port.dtype for port in (*function.inputs, *function.outputs)} == {"float32"}
-    assert component.precision == "fp16"
+    assert (component.precision, component.notes) == ("fp16", ())
     assert 0 < relative(part, component, tmp_path) < HALF
     assert {weight.dtype for weight in part.graphs["forward"].module.parameters()} == {torch.float32}
+
+
+def test_convolutions_of_halves_are_told_to_be_wide_in_the_file(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Conv2d(64, 64, 3, padding=1), nn.Flatten(2), nn.Linear(16, 512))
+    graph = Graph(module=network.eval(), inputs={"image": torch.randn(1, 64, 4, 4)}, outputs=("found",))
+    part = Part(name="decoder", graphs={"forward": graph})
+    half = executorch.export_part(part, tmp_path / "half", recipe(precision="fp16"), Stages())
+    (note,) = half.notes
+    assert note.startswith("81 % of its weights, rounded to halves, are float32 in the file")
+    size = (tmp_path / "half" / half.files[0]).stat().st_size
+    convolutions = 64 * 64 * 9
+    assert size > 4 * convolutions + 2 * 16 * 512
+    assert size < 4 * (convolutions + 16 * 512)
+    assert relative(part, half, tmp_path / "half") < 2 * HALF
 
 
 def test_a_part_without_weights_stays_exact(tmp_path: Path) -> None:
@@ -123,7 +140,7 @@ def test_a_bare_layer_norm_of_halves_is_silently_wrong_and_ours_is_not(width: in
     ours = executorch.export_part(part, tmp_path, recipe(precision="fp16"), Stages())
     assert relative(part, ours, tmp_path) < HALF
 
-    bare = torch.export.export(executorch.HalfInside(graph.module).eval(), tuple(graph.inputs.values()), strict=False)
+    bare = torch.export.export(HalfInside(graph.module).eval(), tuple(graph.inputs.values()), strict=False)
     edge = to_edge_transform_and_lower(
         bare, partitioner=[XnnpackPartitioner()], compile_config=EdgeCompileConfig(_check_ir_validity=False)
     )
@@ -135,7 +152,7 @@ def test_a_bare_layer_norm_of_halves_is_silently_wrong_and_ours_is_not(width: in
 
 def test_a_norm_of_halves_is_refused_however_it_came_there() -> None:
     (graph,) = norm_part(384).graphs.values()
-    bare = torch.export.export(executorch.HalfInside(graph.module).eval(), tuple(graph.inputs.values()), strict=False)
+    bare = torch.export.export(HalfInside(graph.module).eval(), tuple(graph.inputs.values()), strict=False)
     with pytest.raises(InternalError, match="norms must be float32"):
         executorch.lower("norm.forward", bare)
 
@@ -153,7 +170,7 @@ def test_a_module_that_torch_cannot_trace_is_the_models_fault(tmp_path: Path) ->
 def test_attention_in_our_form_leaves_fewer_islands() -> None:
     graph = Graph(module=Attention(), inputs={"values": torch.randn(1, 4, 8)}, outputs=("found",))
     ours, theirs = (
-        executorch.islands(executorch.lower("attention", executorch.trace(graph, "fp32", forms=forms)))
+        islands(executorch.lower("attention", executorch.trace(graph, "fp32", forms=forms)))
         for forms in (ExecutorchForms(), ExecutorchForms(attention=False))
     )
     assert ours < theirs

@@ -16,6 +16,7 @@ from profiler.catalog import device_profile
 from profiler.clock import RealClock
 from profiler.devices.local import LocalDevice
 from profiler.records.bundle import Bundle
+from profiler.records.recipe import recipe_of
 from profiler.session import measure
 from profiler.store import Store
 from tests.exporters.small_pipelines import LATENT_CHANNELS, SIDE, save_pipeline, small_recipe, spec_of
@@ -59,6 +60,29 @@ def test_the_image_is_the_stock_pipelines(bundle: tuple[Bundle, Path]) -> None:
     assert {Path(path).suffix for part in made.components.values() for path in part.files} == {".pte"}
     assert {"executorch", "torchao"} <= set(made.tools)
     assert bundle_files.load_manifest(folder) == made
+
+
+def test_halves_are_verified_within_their_tolerance(source: Path, tmp_path: Path) -> None:
+    recipe = recipe_of(SIDE, SIDE, runtime="executorch", precision="fp16")
+    made = export(spec_of(source, text_guidance=1.0), recipe, tmp_path / "halves")
+    (found,) = made.verification.images.values()
+    assert 1e-5 < found.float_image.relative < recipe.relative_tolerance
+    assert {name: part.precision for name, part in made.components.items()} == {
+        "text_encoder": "fp16",
+        "denoiser": "fp16",
+        "decoder": "fp16",
+        "guide_step": "fp32",
+    }
+
+
+def test_a_bundle_that_nothing_here_runs_says_so_and_has_no_numbers(source: Path, tmp_path: Path) -> None:
+    recipe = recipe_of(SIDE, SIDE, runtime="executorch", backend="vulkan")
+    made = export(spec_of(source, text_guidance=1.0), recipe, tmp_path / "vulkan")
+    checked = made.verification
+    assert (checked.components, checked.images, checked.engine) == ({}, {}, None)
+    assert checked.not_run is not None
+    assert "does not run programs for its vulkan backend" in checked.not_run
+    assert bundle_files.load_manifest(tmp_path / "vulkan").recipe.backend == "vulkan"
 
 
 def test_it_is_measured_on_this_machine(bundle: tuple[Bundle, Path], store: Store) -> None:

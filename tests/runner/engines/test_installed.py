@@ -36,6 +36,11 @@ def test_a_recipe_that_nothing_here_runs_is_refused() -> None:
     assert (engine_for("onnx"), engine_for("executorch")) == ("onnxruntime", "executorch")
     with pytest.raises(InputError, match="Core ML runs on Apple devices only; this machine has"):
         engine_for("coreml")
+    assert engine_for("executorch", "xnnpack") == "executorch"
+    with pytest.raises(InputError, match="no coreml backend; programs for it run in apps for Apple devices"):
+        engine_for("executorch", "coreml")
+    with pytest.raises(InputError, match="no vulkan backend"):
+        engine_for("executorch", "vulkan")
 
 
 def test_an_engine_that_is_not_there_names_its_extra() -> None:

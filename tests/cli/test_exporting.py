@@ -1,0 +1,37 @@
+"""What `profile export` prints of a bundle."""
+
+from __future__ import annotations
+
+from io import StringIO
+from pathlib import Path
+
+from msgspec.structs import replace
+from rich.console import Console
+
+from profiler.bundle_files import load_manifest
+from profiler.cli.exporting import _table, _to_know
+from profiler.records.bundle import Bundle, Verification
+
+
+def printed(bundle: Bundle) -> list[str]:
+    console = Console(file=StringIO(), width=120)
+    console.print(_table(bundle))
+    assert isinstance(console.file, StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def test_errors_stand_beside_their_components(small_bundle: Path) -> None:
+    bundle = load_manifest(small_bundle)
+    rows = {line.split()[0]: line for line in printed(bundle)}
+    for name, difference in bundle.verification.components.items():
+        assert f"{difference.relative:.2g}" in rows[name]
+    assert list(_to_know(bundle)) == []
+
+
+def test_a_bundle_that_was_not_verified_says_so_and_why(small_bundle: Path) -> None:
+    unverified = Verification(reference="x", components={}, images={}, not_run="no such device")
+    bundle = replace(load_manifest(small_bundle), verification=unverified)
+    _, *rows = printed(bundle)
+    assert len(rows) == len(bundle.components)
+    assert all("not verified" in row for row in rows)
+    assert list(_to_know(bundle)) == ["not verified: no such device"]
