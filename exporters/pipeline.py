@@ -105,7 +105,8 @@ def source_of(spec: ModelSpec, weights: str) -> Source:
 def _located(spec: ModelSpec, family: Family, weights: str, settings: Path) -> Located:
     if not weights:
         return sources.locate(spec, family.SUBFOLDERS)
-    return sources.locate_without_weights(spec, getattr(family, "TEMPLATES", ()), weights, settings)
+    templates = getattr(family, "templates", tuple)  # a family whose prompts stand alone has none
+    return sources.locate_without_weights(spec, templates(), weights, settings)
 
 
 def _open(origin: Origin, family: Family, settings: Mapping[Task, TaskDefaults]) -> Model:

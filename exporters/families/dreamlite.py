@@ -12,6 +12,7 @@ import diffusers
 import numpy as np
 import PIL.Image
 import torch
+from diffusers import DreamLiteMobilePipeline
 from diffusers.pipelines.dreamlite.pipeline_dreamlite import calculate_shift
 from torch import Tensor, nn
 from transformers.models.qwen2_vl.image_processing_pil_qwen2_vl import smart_resize
@@ -37,6 +38,11 @@ GUIDED, DISTILLED = "DreamLitePipeline", "DreamLiteMobilePipeline"
 LENGTH = 448
 # The pipelines' own default for how many tokens of a prompt they keep when generating.
 _KEPT_TOKENS = 200
+# Most of what the pipelines put around a prompt themselves; only stand-in tokenizers are told.
+_WORDS = (
+    "[Generate]: [Edit]: A diptych with two side-by-side images of the same scene. Compared to the right side, the left "
+    "one has Transfer this image to oil-painting style."
+)
 
 
 def tasks_of(folder: Path) -> tuple[Task, ...]:
@@ -75,6 +81,12 @@ def load(networks: Networks, recipe: Recipe) -> Model:
         run_reference=partial(run_reference, pipeline),
         constants={ZERO_LATENTS: lambda: np.zeros((1, *layout.latents), np.float32)},
     )
+
+
+def templates() -> tuple[str, ...]:
+    """Return the texts that stand around prompts, for a tokenizer that has to do without the real one's words."""
+    empty = DreamLiteMobilePipeline(**dict.fromkeys((*SUBFOLDERS.networks, *SUBFOLDERS.settings)))
+    return (empty.prompt_template_encode_generate, empty.prompt_template_encode_edit, _WORDS)
 
 
 def scheduler_for(scheduler: Any, latents: tuple[int, int, int], steps: int) -> Any:

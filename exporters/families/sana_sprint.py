@@ -68,6 +68,11 @@ def load(networks: Networks, recipe: Recipe) -> Model:
     )
 
 
+def templates() -> tuple[str, ...]:
+    """Return the texts that stand around prompts, for a tokenizer that has to do without the real one's words."""
+    return (INSTRUCTION,)
+
+
 def prompt_length(tokenizer: Any) -> int:
     """Return how many tokens the pipeline gives the text encoder, most of them its instruction."""
     return len(tokenizer.encode(INSTRUCTION)) + TEXT_LENGTH - 2
