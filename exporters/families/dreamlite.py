@@ -40,8 +40,8 @@ LENGTH = 448
 _KEPT_TOKENS = 200
 # Most of what the pipelines put around a prompt themselves; only stand-in tokenizers are told.
 _WORDS = (
-    "[Generate]: [Edit]: A diptych with two side-by-side images of the same scene. Compared to the right side, the left "
-    "one has Transfer this image to oil-painting style."
+    "[Generate]: [Edit]: A diptych with two side-by-side images of the same scene. Compared to the right side, the "
+    "left one has Transfer this image to oil-painting style."
 )
 
 
