@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Two processes that spin for work on two cores cost more than they gain.
 QUIET_THREADS := OMP_WAIT_POLICY=passive KMP_BLOCKTIME=0
 
-.PHONY: help demo test check format install install-export install-executorch install-coreml install-analysis install-dev nano-bundle nano-train schemas clean
+.PHONY: help demo test check format install install-export install-executorch install-analysis install-dev nano-bundle nano-train schemas clean
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -32,8 +32,6 @@ install: $(VENV)/base.done ## Install the product into .venv
 install-export: $(VENV)/export.done ## ... with what exporting needs
 
 install-executorch: $(VENV)/executorch.done ## ... with what exporting to and measuring on ExecuTorch needs
-
-install-coreml: $(VENV)/coreml.done ## ... with what exporting to Core ML needs
 
 install-analysis: $(VENV)/analysis.done ## ... with pandas and Parquet
 
@@ -73,14 +71,10 @@ $(VENV)/executorch.done: pyproject.toml | $(VENV)/made.done
 	$(PIP) --editable '.[export,executorch]'
 	@touch $@ $(VENV)/export.done $(VENV)/base.done
 
-$(VENV)/coreml.done: pyproject.toml | $(VENV)/made.done
-	$(PIP) --editable '.[export,coreml]'
-	@touch $@ $(VENV)/export.done $(VENV)/base.done
-
 $(VENV)/analysis.done: pyproject.toml | $(VENV)/made.done
 	$(PIP) --editable '.[analysis]'
 	@touch $@ $(VENV)/base.done
 
 $(VENV)/dev.done: pyproject.toml | $(VENV)/made.done
-	$(PIP) --editable '.[export,executorch,coreml,analysis,dev]'
-	@touch $@ $(VENV)/export.done $(VENV)/executorch.done $(VENV)/coreml.done $(VENV)/analysis.done $(VENV)/base.done
+	$(PIP) --editable '.[export,executorch,analysis,dev]'
+	@touch $@ $(VENV)/export.done $(VENV)/executorch.done $(VENV)/analysis.done $(VENV)/base.done

@@ -30,16 +30,16 @@ from profiler.records.recipe import (
 )
 from profiler.records.spec import DefaultRecipe, ModelSpec
 
-EXTRA_PACKAGES = ("torch", "diffusers", "transformers", "onnx", "onnxscript")
+EXTRA_PACKAGES = ("torch", "diffusers", "transformers", "accelerate", "onnx", "onnxscript", "coremltools")
 _RUNTIME: Runtime = "onnx"
 # What a runtime needs beyond; the extra has the runtime's name.
-_TOOLCHAINS: dict[Runtime, tuple[str, ...]] = {"executorch": ("executorch", "torchao"), "coreml": ("coremltools",)}
+_TOOLCHAINS: dict[Runtime, tuple[str, ...]] = {"executorch": ("executorch", "torchao")}
 
 # What wrapping a foreign graph needs by its ending, and the extra that has it.
 _GRAPH_PACKAGES = {
     ".onnx": (("onnx", "tqdm"), "export"),
     ".pte": (("executorch", "torch"), "executorch"),
-    ".mlpackage": (("coremltools", "torch"), "coreml"),
+    ".mlpackage": (("coremltools", "torch"), "export"),
 }
 _MAKE_ONE = "Make one: profile export --help"
 

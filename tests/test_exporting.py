@@ -171,7 +171,7 @@ def test_a_path_to_no_folder_asks_for_no_packages(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("package", "file", "extra"),
-    [("onnx", "net.onnx", "export"), ("executorch", "net.pte", "executorch"), ("coremltools", "n.mlpackage", "coreml")],
+    [("onnx", "net.onnx", "export"), ("executorch", "net.pte", "executorch"), ("coremltools", "n.mlpackage", "export")],
 )
 def test_wrapping_a_graph_names_the_extra_that_is_missing(package: str, file: str, extra: str) -> None:
     ended = without(package, arguments=("export", "--file", file, "--out", "nowhere"))

@@ -24,7 +24,7 @@ from profiler.records.recipe import EncoderScheme, Precision, Recipe
 from profiler.records.record import DType
 
 if find_spec("coremltools") is None:
-    raise MissingExtra("exporting to Core ML", "coreml")
+    raise MissingExtra("exporting to Core ML", "export")
 with quiet():  # at import coremltools tells of what only macOS has, and of torch's version
     import coremltools
     from coremltools.proto import FeatureTypes_pb2
