@@ -14,6 +14,7 @@ from exporters.families import Family, family_of
 from exporters.guide_step import guide_step
 from exporters.networks import Networks
 from exporters.parts import Model, Part
+from exporters.preflight import check_room, room_for
 from exporters.progress import Progress, Stages, silent
 from exporters.quiet import quiet
 from exporters.runtimes import Runtime, check_expresses, runtime
@@ -75,6 +76,7 @@ def export(
         stages.begin("schedules")
         table, guide = _schedule(model, settings)
         parts = [*model.parts.values(), guide]
+        check_room(parts, recipe, room_for(destination))
         stages.expect(_stages_left(parts, len(settings)))
 
         work = _Work(origin, target, located.source, folder, stages, Children(waiting, stages, tell_making), child_from)

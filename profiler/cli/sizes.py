@@ -10,14 +10,12 @@ from profiler.bundle_files import load_plan, manifest_sha256
 from profiler.quantities import format_bytes
 from profiler.records.bundle import Bundle, Component
 from profiler.records.policy import Measured, Metric, Policy
-from profiler.records.recipe import EncoderScheme
+from profiler.records.recipe import BITS_PER_WEIGHT, EncoderScheme
 from profiler.records.spec import DefaultRecipe
 from profiler.session import bundle_use
 
 _POLICY = "moi-bench"
 _NOT_SIZE: tuple[Metric, ...] = ("latency", "peak_memory")
-# Codes and scales: NF4 has one float32 for 64 weights, int8 one a row.
-_BITS: dict[EncoderScheme, float] = {"fp32": 32, "fp16": 16, "int8": 8.02, "nf4": 4.5}
 
 
 def sizes(folder: Path, bundle: Bundle, usual: DefaultRecipe | None) -> Iterator[str]:
@@ -60,4 +58,4 @@ def _change(component: Component, scheme: EncoderScheme) -> int:
     done = component.quantization
     if done is None:
         return 0
-    return round(component.parameters * (_BITS[scheme] - done.bits_per_weight) / 8)
+    return round(component.parameters * (BITS_PER_WEIGHT[scheme] - done.bits_per_weight) / 8)

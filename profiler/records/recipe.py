@@ -17,6 +17,10 @@ LoadPolicy = Literal["resident", "sequential"]
 Backend = Literal["xnnpack", "coreml", "vulkan"]
 
 
+# Codes and scales: NF4 has a float32 for 64 weights, int8 one a row, of which few are below 512 wide.
+BITS_PER_WEIGHT: dict[EncoderScheme, float] = {"fp32": 32, "fp16": 16, "int8": 8.05, "nf4": 4.5}
+
+
 class Recipe(Record):
     """Everything but the weights that decides what a bundle computes and how it is laid out.
 
