@@ -50,9 +50,11 @@ def build_pipeline(kind: Kind = "mobile", seed: int = 0) -> Any:
 
 
 def save_pipeline(folder: Path, kind: Kind = "mobile", seed: int = 0) -> Path:
-    """Save a pipeline in the layout of the published ones; the same seed gives the same files."""
+    """Save a pipeline in the layout and float type of the published ones; the same seed gives the same files."""
     pipeline = build_pipeline(kind, seed)
-    for name in ("text_encoder", "unet", "vae", "scheduler", "tokenizer"):
+    for name in ("text_encoder", "unet", "vae"):
+        getattr(pipeline, name).bfloat16().save_pretrained(folder / name)
+    for name in ("scheduler", "tokenizer"):
         getattr(pipeline, name).save_pretrained(folder / name)
     pipeline.processor.image_processor.save_pretrained(folder / "processor")
     pipeline.tokenizer.save_pretrained(folder / "processor")

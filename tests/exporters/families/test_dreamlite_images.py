@@ -48,6 +48,8 @@ class Planned:
         for name, part in model.parts.items():
             if name in remade:
                 components[name] = make_component(part, target, self.folder, recipe, Stages()).component
+            else:
+                part.fill(recipe)
         table = tabulate(model.scheduler, model.schedulers, [settings.steps], ())
         planner = Planner(
             model=model, recipe=recipe, table=table, components=components, pictures=self.folder, folder=self.folder
