@@ -114,6 +114,7 @@ def test_an_edit_with_any_guidance_is_the_guided_pipelines(apart: Planned, text:
     assert found.float_image.relative < CLOSE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["nf4", "int8"])
 def test_the_images_of_coded_encoders_are_the_pipelines_with_the_same_weights(
     apart: Planned, scheme: EncoderScheme
