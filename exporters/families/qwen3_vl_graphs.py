@@ -213,10 +213,13 @@ class VisionEncoder(nn.Module):
 
     def _attend(self, attention: Any, states: Tensor) -> Tensor:
         count, width = states.shape
-        by_head = attention.qkv(states).reshape(count, 3, attention.num_heads, -1).permute(1, 2, 0, 3)
-        query, key, value = by_head[0], by_head[1], by_head[2]
-        query, key = (_rotated(each, self.cosines, self.sines)[None] for each in (query, key))
-        seen = functional.scaled_dot_product_attention(query, key, value[None])
+        together = attention.qkv(states)
+        split = (1, count, attention.num_heads, -1)
+        query, key, value = (
+            together[:, first : first + width].reshape(split).transpose(1, 2) for first in (0, width, 2 * width)
+        )
+        query, key = (_rotated(each, self.cosines, self.sines) for each in (query, key))
+        seen = functional.scaled_dot_product_attention(query, key, value)
         attended: Tensor = attention.proj(seen[0].transpose(0, 1).reshape(count, width))
         return attended
 

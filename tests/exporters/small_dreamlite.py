@@ -33,8 +33,8 @@ Kind = Literal["base", "mobile"]
 CLASSES: dict[Kind, Any] = {"base": DreamLitePipeline, "mobile": DreamLiteMobilePipeline}
 
 
-def build_pipeline(kind: Kind = "mobile", seed: int = 0) -> Any:
-    """Build a pipeline with random weights."""
+def build_pipeline(kind: Kind = "mobile", seed: int = 0, levels: int = 2) -> Any:
+    """Build a pipeline with random weights, its U-Net of one or two resolutions."""
     torch.manual_seed(seed)
     tokenizer = build_tokenizer()
     pipeline = CLASSES[kind](
@@ -42,17 +42,19 @@ def build_pipeline(kind: Kind = "mobile", seed: int = 0) -> Any:
         tokenizer=tokenizer,
         processor=PictureProcessor(image_processor(PATCH), tokenizer),
         vae=_autoencoder(),
-        unet=_unet(),
+        unet=_unet(levels),
         scheduler=FlowMatchEulerDiscreteScheduler(use_dynamic_shifting=True),
     )
     pipeline.set_progress_bar_config(disable=True)
     return pipeline
 
 
-def save_pipeline(folder: Path, kind: Kind = "mobile", seed: int = 0) -> Path:
-    """Save a pipeline in the layout of the published ones; the same seed gives the same files."""
-    pipeline = build_pipeline(kind, seed)
-    for name in ("text_encoder", "unet", "vae", "scheduler", "tokenizer"):
+def save_pipeline(folder: Path, kind: Kind = "mobile", seed: int = 0, levels: int = 2) -> Path:
+    """Save a pipeline in the layout and float type of the published ones; the same seed gives the same files."""
+    pipeline = build_pipeline(kind, seed, levels)
+    for name in ("text_encoder", "unet", "vae"):
+        getattr(pipeline, name).bfloat16().save_pretrained(folder / name)
+    for name in ("scheduler", "tokenizer"):
         getattr(pipeline, name).save_pretrained(folder / name)
     pipeline.processor.image_processor.save_pretrained(folder / "processor")
     pipeline.tokenizer.save_pretrained(folder / "processor")
@@ -146,16 +148,16 @@ def image_processor(patch: int) -> Qwen2VLImageProcessorPil:
     )
 
 
-def _unet() -> DreamLiteUNetModel:
+def _unet(levels: int) -> DreamLiteUNetModel:
     unet = DreamLiteUNetModel(
         sample_size=SIDE // 8,
-        block_out_channels=(16, 32),
-        down_block_types=("DreamLiteCrossAttnNoSelfAttnDownBlock2D", "DreamLiteCrossAttnDownBlock2D"),
-        up_block_types=("DreamLiteUpBlock2D", "DreamLiteCrossAttnNoSelfAttnUpBlock2D"),
+        block_out_channels=(16, 32)[:levels],
+        down_block_types=("DreamLiteCrossAttnNoSelfAttnDownBlock2D", "DreamLiteCrossAttnDownBlock2D")[:levels],
+        up_block_types=("DreamLiteUpBlock2D", "DreamLiteCrossAttnNoSelfAttnUpBlock2D")[:levels],
         layers_per_block=1,
         norm_num_groups=8,
         cross_attention_dim=32,
-        attention_head_dim=(2, 4),
+        attention_head_dim=(2, 4)[:levels],
         encoder_hid_dim=WIDTH,
         encoder_hid_dim_type="text_proj_rms",
         addition_embed_type="time",

@@ -48,6 +48,8 @@ class Planned:
         for name, part in model.parts.items():
             if name in remade:
                 components[name] = make_component(part, target, self.folder, recipe, Stages()).component
+            else:
+                part.fill(recipe)
         table = tabulate(model.scheduler, model.schedulers, [settings.steps], ())
         planner = Planner(
             model=model, recipe=recipe, table=table, components=components, pictures=self.folder, folder=self.folder
@@ -112,6 +114,7 @@ def test_an_edit_with_any_guidance_is_the_guided_pipelines(apart: Planned, text:
     assert found.float_image.relative < CLOSE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["nf4", "int8"])
 def test_the_images_of_coded_encoders_are_the_pipelines_with_the_same_weights(
     apart: Planned, scheme: EncoderScheme
