@@ -11,8 +11,9 @@ import pytest
 from profiler import catalog
 from profiler.bundle_files import load_manifest
 from profiler.errors import InputError, UnknownName
-from profiler.exporting import EXTRA_PACKAGES, Wanted, bundle_for, is_ready, missing_packages, ready_bundle
+from profiler.exporting import ANY, EXTRA_PACKAGES, Wanted, bundle_for, is_ready, missing_packages, ready_bundle
 from profiler.records.recipe import Recipe
+from profiler.records.spec import ModelSpec
 
 # An interpreter whose own finder does not find the extra is how an installation without it looks to the product.
 _WITHOUT_EXTRA = """
@@ -178,3 +179,44 @@ def test_wrapping_a_graph_names_the_extra_that_is_missing(package: str, file: st
     assert ended.returncode == 2
     assert f"wrapping {file} needs packages that are not installed" in ended.stderr
     assert f"pip install 'ondevice-profiler[{extra}]'" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("said", "made"),
+    [
+        (Wanted(runtime="coreml"), ("fp16", "nf4", "cpu_gpu")),
+        (Wanted(runtime="coreml", text_encoder="int8"), ("fp16", "int8", "all")),
+        (Wanted(), ("fp16", "int8", "cpu")),
+        (Wanted(precision="fp32"), ("fp32", "fp32", "cpu")),
+        (Wanted(runtime="executorch"), ("fp32", "int8", "cpu")),
+    ],
+)
+def test_a_models_default_recipe_is_taken_as_far_as_nothing_else_was_said(
+    said: Wanted, made: tuple[str, str, str]
+) -> None:
+    spec = catalog.model("dreamlite")
+    recipe = said.recipe(spec)
+    assert (recipe.precision, recipe.text_encoder, recipe.compute_unit) == made
+    is_default = made[:2] == (spec.recipes[recipe.runtime].precision, spec.recipes[recipe.runtime].text_encoder)
+    assert (said.default_of(spec) is not None) == is_default
+
+
+@pytest.mark.parametrize("weights", ["random", "random:", "random:-1", "random:x", "zeros", "random:1.5"])
+def test_weights_that_are_no_seed_are_refused(weights: str) -> None:
+    pytest.importorskip("torch")
+    with pytest.raises(InputError, match=r"unknown weights .*\n.*random:0"):
+        bundle_for("dreamlite", nobody, Wanted(weights=weights))
+
+
+def test_a_bundle_of_other_weights_is_not_taken_for_random_ones(small_bundle: Path) -> None:
+    with pytest.raises(InputError, match="was not made with weights random:0"):
+        ready_bundle(str(small_bundle), Wanted(weights="random:0"))
+
+
+def test_a_licence_is_told_before_anything_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    told: list[ModelSpec] = []
+    with pytest.raises(InputError):
+        bundle_for("dreamlite", nobody, ANY, told.append)
+    assert [spec.licence.name for spec in told] == ["CC-BY-NC-4.0"]

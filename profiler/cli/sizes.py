@@ -49,8 +49,10 @@ def verdict(policy: Policy, size_bytes: int) -> str:
     judged = tiers.judge(policy, measured)
     if judged.tier in ("none", "unknown"):
         return "too large for any tier"
-    margin = next(each.margin for each in judged.margins if each.tier == judged.tier)
-    return f"{judged.tier} by size, {format_bytes(margin or 0)} below its limit"
+    margin = next((each.margin for each in judged.margins if each.tier == judged.tier), None)
+    return f"{judged.tier} by size, " + (
+        "which has no limit" if margin is None else f"{format_bytes(margin)} below its limit"
+    )
 
 
 def _change(component: Component, scheme: EncoderScheme) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace
 from rich.console import Console
 
+from profiler import catalog
 from profiler.bundle_files import load_manifest
 from profiler.cli.exporting import _table, _to_know
 from profiler.records.bundle import Bundle, Verification
@@ -25,7 +26,7 @@ def test_errors_stand_beside_their_components(small_bundle: Path) -> None:
     rows = {line.split()[0]: line for line in printed(bundle)}
     for name, difference in bundle.verification.components.items():
         assert f"{difference.relative:.2g}" in rows[name]
-    assert list(_to_know(bundle)) == []
+    assert list(_to_know(bundle, None)) == []
 
 
 def test_a_bundle_that_was_not_verified_says_so_and_why(small_bundle: Path) -> None:
@@ -34,4 +35,17 @@ def test_a_bundle_that_was_not_verified_says_so_and_why(small_bundle: Path) -> N
     _, *rows = printed(bundle)
     assert len(rows) == len(bundle.components)
     assert all("not verified" in row for row in rows)
-    assert list(_to_know(bundle)) == ["not verified: no such device"]
+    assert list(_to_know(bundle, None)) == ["not verified: no such device"]
+
+
+def test_a_default_recipe_says_that_it_is_one_and_whether_it_is_experimental(small_bundle: Path) -> None:
+    bundle, usual = load_manifest(small_bundle), catalog.model("dreamlite").recipes["coreml"]
+    (line,) = _to_know(bundle, usual)
+    assert line.startswith(f"recipe: {bundle.model}'s experimental default for onnx. ")
+    assert "Neural Engine" in line
+
+
+def test_images_that_were_not_compared_say_why(small_bundle: Path) -> None:
+    bundle = load_manifest(small_bundle)
+    partly = replace(bundle, verification=replace(bundle.verification, images={}, images_not_run="random weights"))
+    assert list(_to_know(partly, None)) == ["whole images were not compared: random weights"]
