@@ -18,7 +18,7 @@ from profiler.exporting import Exported, Graph, Wanted
 from profiler.exporting import export as export_bundle
 from profiler.exporting import wrap as wrap_graph
 from profiler.quantities import format_bytes
-from profiler.records.bundle import Bundle, Difference
+from profiler.records.bundle import Bundle, Difference, Verification
 from profiler.records.spec import DefaultRecipe
 from profiler.report.terminal import plain
 
@@ -68,12 +68,20 @@ def _to_know(bundle: Bundle, usual: DefaultRecipe | None) -> Iterator[str]:
         yield f"recipe: {bundle.model}'s {kind} for {bundle.recipe.runtime}. {usual.note}"
     if bundle.verification.images_not_run is not None:
         yield f"whole images were not compared: {bundle.verification.images_not_run}"
-    if bundle.verification.not_run is not None and bundle.verification.engine is None:
-        yield f"not verified: {bundle.verification.not_run}"
-    elif bundle.verification.not_run is not None:
-        yield f"errors are those of {bundle.verification.engine}: {bundle.verification.not_run}"
+    yield from _compared(bundle.verification)
     for name, component in bundle.components.items():
         yield from (f"{name}: {note}" for note in component.notes)
+
+
+def _compared(verification: Verification) -> Iterator[str]:
+    """Say what the errors are not, or why there are none."""
+    if verification.engine is None and verification.not_run is not None:
+        yield f"not verified: {verification.not_run}"
+    elif not verification.components:
+        yield f"compared with {verification.reference}"
+        yield from (verification.not_run,) if verification.not_run is not None else ()
+    elif verification.not_run is not None:
+        yield f"errors are those of {verification.engine}: {verification.not_run}"
 
 
 def _table(bundle: Bundle) -> Table:
