@@ -1,4 +1,4 @@
-"""Stable Diffusion pipelines, with or without a source image, taken apart for export."""
+"""Stable Diffusion pipelines, with or without a source image, and their consistency models, taken apart for export."""
 
 from __future__ import annotations
 
@@ -15,8 +15,15 @@ import numpy.typing as npt
 import PIL.Image
 import torch
 
-from exporters.conditioning import NEGATIVE_IDS, PROMPT_IDS, SOURCE_IMAGE, Conditioning, ids_port
-from exporters.families.stable_diffusion_graphs import Decoder, Denoiser, ImageEncoder, SourceDenoiser, TextEncoder
+from exporters.conditioning import NEGATIVE_IDS, PROMPT_IDS, SOURCE_IMAGE, Branch, Conditioning, ids_port
+from exporters.families.stable_diffusion_graphs import (
+    Decoder,
+    Denoiser,
+    GuidedDenoiser,
+    ImageEncoder,
+    SourceDenoiser,
+    TextEncoder,
+)
 from exporters.guidance import (
     BLANK_LATENTS,
     NEGATIVE_STATES,
@@ -30,7 +37,7 @@ from exporters.networks import Networks
 from exporters.parts import Floats, Graph, Model, Part, Reference, ReferenceInputs, image_tensor
 from exporters.quiet import quiet
 from exporters.reference import DrawnPerRound
-from exporters.schedules import fresh
+from exporters.schedules import constant, fresh
 from exporters.sources import Subfolders
 from profiler.errors import InputError
 from profiler.records.plan import Call, Port
@@ -41,27 +48,31 @@ from profiler.records.spec import TaskDefaults
 NAME = "stable_diffusion"
 SUBFOLDERS = Subfolders(networks=("text_encoder", "unet", "vae"), settings=("scheduler", "tokenizer"))
 GENERATES, EDITS = "StableDiffusionPipeline", "StableDiffusionInstructPix2PixPipeline"
+# Distilled to a few steps, with guidance as an input of its U-Net (https://arxiv.org/abs/2310.04378).
+DISTILLED = "LatentConsistencyModelPipeline"
+_KNOWN = (GENERATES, EDITS, DISTILLED)
 # Generation through an edit model starts from this grey, encoded: a source inside the autoencoder's domain. Nano is
 # trained on exactly this level (scripts/nano/drawing.py).
 BLANK_GREY = 127
 SOURCE_LATENTS = "source_latents"
+_MOST_BRANCHES = {GENERATES: 2, EDITS: 3, DISTILLED: 1}
 _LEFT_OUT = ("safety_checker", "feature_extractor", "image_encoder")
-_UNSUPPORTED_UNET = ("class_embed_type", "addition_embed_type", "encoder_hid_dim_type", "time_cond_proj_dim")
+_UNSUPPORTED_UNET = ("class_embed_type", "addition_embed_type", "encoder_hid_dim_type")
 
 
 def tasks_of(folder: Path) -> tuple[Task, ...]:
     """Tell from a pipeline folder's index what the pipeline is for. Raises InputError for other classes."""
-    return ("edit",) if Networks(folder).check_pipeline(GENERATES, EDITS) == EDITS else ("generate",)
+    return ("edit",) if Networks(folder).check_pipeline(*_KNOWN) == EDITS else ("generate",)
 
 
 def load(networks: Networks, recipe: Recipe) -> Model:
     """Take a pipeline folder apart. Raises InputError where it cannot be expressed."""
-    edits = networks.check_pipeline(GENERATES, EDITS) == EDITS
+    edits = networks.check_pipeline(*_KNOWN) == EDITS
     pipeline = _open_pipeline(networks)
-    _check(pipeline, edits, networks.folder)
+    _check(pipeline, networks.pipeline, networks.folder)
     latents = _latent_shape(pipeline, recipe)
     image = (3, recipe.height, recipe.width)
-    parts = {part.name: replace(part, filler=networks) for part in _parts(pipeline, edits, image, latents)}
+    parts = {part.name: replace(part, filler=networks) for part in _parts(pipeline, networks.pipeline, image, latents)}
     return Model(
         title=f"diffusers {diffusers.__version__} {networks.pipeline}, float32 eager PyTorch on the CPU",
         parts=parts,
@@ -73,10 +84,32 @@ def load(networks: Networks, recipe: Recipe) -> Model:
         image=image,
         latents=latents,
         tasks=("generate", "edit") if edits else ("generate",),
-        most_branches=3 if edits else 2,
-        condition=partial(condition, pipeline.tokenizer.model_max_length, image if edits else None),
+        most_branches=_MOST_BRANCHES[networks.pipeline],
+        condition=_condition(networks.pipeline, pipeline.tokenizer.model_max_length, image),
         run_reference=partial(run_reference, pipeline),
         constants=_source_constants(parts["image_encoder"], recipe) if edits else {},
+    )
+
+
+def _condition(pipeline: str, length: int, image: tuple[int, int, int]) -> Callable[[Task, TaskDefaults], Conditioning]:
+    if pipeline == DISTILLED:
+        return partial(condition_distilled, length)
+    return partial(condition, length, image if pipeline == EDITS else None)
+
+
+def condition_distilled(length: int, task: Task, settings: TaskDefaults) -> Conditioning:
+    """Encode the prompt; the network embeds the guidance. Raises InputError for what the pipeline does not have."""
+    if settings.negative_prompt or settings.image_guidance is not None:
+        raise InputError(
+            "a consistency model embeds its guidance: it has no negative prompt and no image guidance",
+            hint="Leave them out.",
+        )
+    return Conditioning(
+        inputs=(ids_port(PROMPT_IDS, length),),
+        calls=(_encode_text(PROMPT_IDS, TEXT_STATES),),
+        branches=(Branch("text", 1.0, {"text_states": TEXT_STATES, "guidance": "guidance"}),),
+        # The pipeline's scale starts at 1, the network's at 0.
+        constants={"guidance": constant(np.array([settings.text_guidance - 1]))},
     )
 
 
@@ -135,25 +168,28 @@ def run_reference(pipeline: Any, inputs: ReferenceInputs) -> Reference:
     drawn = DrawnPerRound(inputs.noise.shape[1:])
     image = pipeline(
         prompt=settings.prompt,
-        negative_prompt=settings.negative_prompt,
         num_inference_steps=settings.steps,
         guidance_scale=settings.text_guidance,
         latents=torch.from_numpy(inputs.noise.copy()),
         generator=drawn.generator,
         output_type="np",
         callback_on_step_end=drawn.end_round,
-        **_image_arguments(type(pipeline).__name__ == EDITS, inputs, pipeline.vae_scale_factor),
+        **_own_arguments(type(pipeline).__name__, inputs, pipeline.vae_scale_factor),
     ).images[0]
     return drawn.reference(image)
 
 
-def _image_arguments(edits: bool, inputs: ReferenceInputs, scale: int) -> dict[str, Any]:
+def _own_arguments(pipeline: str, inputs: ReferenceInputs, scale: int) -> dict[str, Any]:
+    """Return what the pipelines do not have in common."""
     height, width = (size * scale for size in inputs.noise.shape[2:])
-    if not edits:
-        return {"height": height, "width": width}
+    size = {"height": height, "width": width}
+    negative = {"negative_prompt": inputs.settings.negative_prompt}
+    if pipeline != EDITS:
+        return size if pipeline == DISTILLED else {**size, **negative}
     source = blank_source(height, width) if inputs.source_image is None else inputs.source_image
     guidance = inputs.settings.image_guidance
-    return {"image": PIL.Image.fromarray(source), "image_guidance_scale": 1.0 if guidance is None else guidance}
+    picture = {"image": PIL.Image.fromarray(source), "image_guidance_scale": 1.0 if guidance is None else guidance}
+    return {**negative, **picture}
 
 
 def _open_pipeline(networks: Networks) -> Any:
@@ -174,7 +210,7 @@ def _left_out(cls: Any) -> tuple[str, ...]:
     return tuple(name for name in _LEFT_OUT if name in inspect.signature(cls).parameters)
 
 
-def _check(pipeline: Any, edits: bool, folder: Path) -> None:
+def _check(pipeline: Any, name: str, folder: Path) -> None:
     if getattr(pipeline.text_encoder.config, "use_attention_mask", False):
         raise InputError(f"{folder}: a text encoder with use_attention_mask is not supported")
     length, positions = pipeline.tokenizer.model_max_length, pipeline.text_encoder.config.max_position_embeddings
@@ -184,7 +220,9 @@ def _check(pipeline: Any, edits: bool, folder: Path) -> None:
     for option in _UNSUPPORTED_UNET:
         if config.get(option) is not None:
             raise InputError(f"{folder}: a U-Net with {option}={config[option]!r} is not supported")
-    expected = pipeline.vae.config.latent_channels * (2 if edits else 1)
+    if (config.time_cond_proj_dim is not None) != (name == DISTILLED):
+        raise InputError(f"{folder}: a U-Net with time_cond_proj_dim={config.time_cond_proj_dim} is no {name}'s")
+    expected = pipeline.vae.config.latent_channels * (2 if name == EDITS else 1)
     if config.in_channels != expected:
         raise InputError(f"{folder}: the U-Net takes {config.in_channels} channels, its pipeline feeds {expected}")
 
@@ -196,21 +234,26 @@ def _latent_shape(pipeline: Any, recipe: Recipe) -> tuple[int, int, int]:
     return (pipeline.vae.config.latent_channels, recipe.height // scale, recipe.width // scale)
 
 
-def _parts(pipeline: Any, edits: bool, image: tuple[int, int, int], latents: tuple[int, int, int]) -> list[Part]:
+def _parts(pipeline: Any, name: str, image: tuple[int, int, int], latents: tuple[int, int, int]) -> list[Part]:
     length, width = pipeline.tokenizer.model_max_length, pipeline.unet.config.cross_attention_dim
     text_states, timestep = _normal(1, length, width), torch.tensor([500.0])
     ids = torch.arange(length, dtype=torch.int32)[None] % pipeline.text_encoder.config.vocab_size
-    seen = {"latents": _normal(1, *latents)} | ({"source_latents": _normal(1, *latents)} if edits else {})
-    unet = (SourceDenoiser if edits else Denoiser)(pipeline.unet)
+    seen = {"latents": _normal(1, *latents)} | ({"source_latents": _normal(1, *latents)} if name == EDITS else {})
+    seen |= {"timestep": timestep, "text_states": text_states}
+    seen |= {"guidance": torch.tensor([7.5])} if name == DISTILLED else {}
+    unet = _DENOISERS[name](pipeline.unet)
     picture = {"source_image": _normal(1, *image).mul(64).add(128).clamp(0, 255)}
     encode = _part("text_encoder", "encode", TextEncoder(pipeline.text_encoder), {"input_ids": ids}, "text_states")
     parts = [
         replace(encode, encodes_text=True),
-        _part("denoiser", "predict", unet, {**seen, "timestep": timestep, "text_states": text_states}, "prediction"),
+        _part("denoiser", "predict", unet, seen, "prediction"),
         _part("decoder", "decode", Decoder(pipeline.vae), {"latents": _normal(1, *latents)}, "image"),
     ]
     encoder = _part("image_encoder", "encode", ImageEncoder(pipeline.vae), picture, "source_latents")
-    return [*parts, encoder] if edits else parts
+    return [*parts, encoder] if name == EDITS else parts
+
+
+_DENOISERS = {GENERATES: Denoiser, EDITS: SourceDenoiser, DISTILLED: GuidedDenoiser}
 
 
 def _part(name: str, function: str, module: torch.nn.Module, inputs: dict[str, torch.Tensor], output: str) -> Part:

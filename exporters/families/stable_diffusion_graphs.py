@@ -37,6 +37,34 @@ class Denoiser(nn.Module):
         return prediction
 
 
+class GuidedDenoiser(Denoiser):
+    """The U-Net of a consistency model, which embeds how strong its guidance is."""
+
+    frequencies: Tensor
+
+    def __init__(self, unet: Any) -> None:
+        super().__init__(unet)
+        half = unet.config.time_cond_proj_dim // 2
+        # As the pipeline computes them, so that no sine of a large angle differs.
+        step = torch.log(torch.tensor(10000.0)) / (half - 1)
+        frequencies = torch.exp(torch.arange(half, dtype=torch.float32) * -step)
+        self.register_buffer("frequencies", frequencies, persistent=False)
+
+    def forward(  # type: ignore[override]
+        self, latents: Tensor, timestep: Tensor, text_states: Tensor, guidance: Tensor
+    ) -> Tensor:
+        """Predict with guidance [1], which is 0 for none."""
+        angles = (guidance * 1000.0)[:, None] * self.frequencies
+        prediction: Tensor = self.unet(
+            latents,
+            timestep,
+            timestep_cond=torch.cat([torch.sin(angles), torch.cos(angles)], dim=1),
+            encoder_hidden_states=text_states,
+            return_dict=False,
+        )[0]
+        return prediction
+
+
 class SourceDenoiser(Denoiser):
     """The U-Net of an edit model, which sees the source image's latents in further channels."""
 

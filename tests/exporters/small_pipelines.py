@@ -10,6 +10,8 @@ from diffusers import (
     AutoencoderKL,
     AutoencoderTiny,
     DDIMScheduler,
+    LatentConsistencyModelPipeline,
+    LCMScheduler,
     StableDiffusionInstructPix2PixPipeline,
     StableDiffusionPipeline,
     UNet2DConditionModel,
@@ -39,6 +41,26 @@ def save_pipeline(
         tokenizer=build_tokenizer(),
         unet=_unet(LATENT_CHANNELS * (2 if kind == "edit" else 1)),
         scheduler=scheduler or sd_scheduler(DDIMScheduler, clip_sample=False, set_alpha_to_one=False, steps_offset=1),
+        safety_checker=None,
+        feature_extractor=None,
+        requires_safety_checker=False,
+    )
+    pipeline.save_pretrained(folder, safe_serialization=True)
+    return folder
+
+
+def save_distilled(folder: Path, *, seed: int = 0, **unet: Any) -> Path:
+    """Build a latent consistency model with random weights and save it."""
+    torch.manual_seed(seed)
+    network = _unet(LATENT_CHANNELS, **{"time_cond_proj_dim": 16, **unet})
+    if network.config.time_cond_proj_dim:
+        _amplify(network.time_embedding.cond_proj, 20.0)
+    pipeline = LatentConsistencyModelPipeline(
+        vae=_tiny_autoencoder(),
+        text_encoder=_text_encoder(),
+        tokenizer=build_tokenizer(),
+        unet=network,
+        scheduler=sd_scheduler(LCMScheduler, clip_sample=False, set_alpha_to_one=True),
         safety_checker=None,
         feature_extractor=None,
         requires_safety_checker=False,
@@ -99,7 +121,7 @@ def _text_encoder() -> CLIPTextModel:
     return CLIPTextModel(config).eval()
 
 
-def _unet(in_channels: int) -> UNet2DConditionModel:
+def _unet(in_channels: int, **options: Any) -> UNet2DConditionModel:
     unet = UNet2DConditionModel(
         sample_size=SIDE // 8,
         in_channels=in_channels,
@@ -111,6 +133,7 @@ def _unet(in_channels: int) -> UNet2DConditionModel:
         cross_attention_dim=32,
         attention_head_dim=4,
         norm_num_groups=8,
+        **options,
     )
     _amplify(unet.conv_out, 3.0)
     for name, module in unet.named_modules():

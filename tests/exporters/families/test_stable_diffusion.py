@@ -79,7 +79,7 @@ def test_another_pipeline_class_is_refused_by_name(generate_source: Path, tmp_pa
         "model_index.json",
         lambda index: index.update(_class_name="StableDiffusionXLPipeline"),
     )
-    with pytest.raises(InputError, match="StableDiffusionXLPipeline; supported are StableDiffusionPipeline and"):
+    with pytest.raises(InputError, match="StableDiffusionXLPipeline; supported are StableDiffusionPipeline, "):
         family.load(Networks(folder), small_recipe())
 
 
