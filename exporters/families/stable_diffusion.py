@@ -15,7 +15,7 @@ import numpy.typing as npt
 import PIL.Image
 import torch
 
-from exporters.conditioning import NEGATIVE_IDS, PROMPT_IDS, SOURCE_IMAGE, Branch, Conditioning, ids_port
+from exporters.families.stable_diffusion_conditioning import DISTILLED, EDITS, GENERATES, conditioning
 from exporters.families.stable_diffusion_graphs import (
     Decoder,
     Denoiser,
@@ -26,35 +26,24 @@ from exporters.families.stable_diffusion_graphs import (
 )
 from exporters.guidance import (
     BLANK_LATENTS,
-    NEGATIVE_STATES,
-    TEXT_STATES,
     ZERO_LATENTS,
-    guidance_of,
-    source_branches,
-    text_branches,
 )
 from exporters.networks import Networks
 from exporters.parts import Floats, Graph, Model, Part, Reference, ReferenceInputs, image_tensor
 from exporters.quiet import quiet
 from exporters.reference import DrawnPerRound
-from exporters.schedules import constant, fresh
+from exporters.schedules import fresh
 from exporters.sources import Subfolders
 from profiler.errors import InputError
-from profiler.records.plan import Call, Port
 from profiler.records.recipe import Recipe
 from profiler.records.record import Task
-from profiler.records.spec import TaskDefaults
 
 NAME = "stable_diffusion"
 SUBFOLDERS = Subfolders(networks=("text_encoder", "unet", "vae"), settings=("scheduler", "tokenizer"))
-GENERATES, EDITS = "StableDiffusionPipeline", "StableDiffusionInstructPix2PixPipeline"
-# Distilled to a few steps, with guidance as an input of its U-Net (https://arxiv.org/abs/2310.04378).
-DISTILLED = "LatentConsistencyModelPipeline"
-_KNOWN = (GENERATES, EDITS, DISTILLED)
 # Generation through an edit model starts from this grey, encoded: a source inside the autoencoder's domain. Nano is
 # trained on exactly this level (scripts/nano/drawing.py).
 BLANK_GREY = 127
-SOURCE_LATENTS = "source_latents"
+_KNOWN = (GENERATES, EDITS, DISTILLED)
 _MOST_BRANCHES = {GENERATES: 2, EDITS: 3, DISTILLED: 1}
 _LEFT_OUT = ("safety_checker", "feature_extractor", "image_encoder")
 _UNSUPPORTED_UNET = ("class_embed_type", "addition_embed_type", "encoder_hid_dim_type")
@@ -85,63 +74,10 @@ def load(networks: Networks, recipe: Recipe) -> Model:
         latents=latents,
         tasks=("generate", "edit") if edits else ("generate",),
         most_branches=_MOST_BRANCHES[networks.pipeline],
-        condition=_condition(networks.pipeline, pipeline.tokenizer.model_max_length, image),
+        condition=conditioning(networks.pipeline, pipeline.tokenizer.model_max_length, image),
         run_reference=partial(run_reference, pipeline),
         constants=_source_constants(parts["image_encoder"], recipe) if edits else {},
     )
-
-
-def _condition(pipeline: str, length: int, image: tuple[int, int, int]) -> Callable[[Task, TaskDefaults], Conditioning]:
-    if pipeline == DISTILLED:
-        return partial(condition_distilled, length)
-    return partial(condition, length, image if pipeline == EDITS else None)
-
-
-def condition_distilled(length: int, task: Task, settings: TaskDefaults) -> Conditioning:
-    """Encode the prompt; the network embeds the guidance. Raises InputError for what the pipeline does not have."""
-    if settings.negative_prompt or settings.image_guidance is not None:
-        raise InputError(
-            "a consistency model embeds its guidance: it has no negative prompt and no image guidance",
-            hint="Leave them out.",
-        )
-    return Conditioning(
-        inputs=(ids_port(PROMPT_IDS, length),),
-        calls=(_encode_text(PROMPT_IDS, TEXT_STATES),),
-        branches=(Branch("text", 1.0, {"text_states": TEXT_STATES, "guidance": "guidance"}),),
-        # The pipeline's scale starts at 1, the network's at 0.
-        constants={"guidance": constant(np.array([settings.text_guidance - 1]))},
-    )
-
-
-def condition(length: int, source: tuple[int, int, int] | None, task: Task, settings: TaskDefaults) -> Conditioning:
-    """Encode prompts and, where the model sees a `source` [C, H, W], its picture or the blank one's latents."""
-    guidance = guidance_of(settings)
-    if source is None:
-        branches = text_branches(guidance)
-    else:
-        branches = source_branches(guidance, SOURCE_LATENTS if task == "edit" else BLANK_LATENTS)
-    states = {TEXT_STATES: PROMPT_IDS, NEGATIVE_STATES: NEGATIVE_IDS}
-    used = {state: ids for state, ids in states.items() if any(state in branch.bind.values() for branch in branches)}
-    ports = [ids_port(ids, length) for ids in used.values()]
-    calls = [_encode_text(ids, state) for state, ids in used.items()]
-    if source is not None and task == "edit":
-        ports.append(Port(name=SOURCE_IMAGE, dtype="float32", shape=(1, *source)))
-        calls.append(_ENCODE_IMAGE)
-    return Conditioning(inputs=tuple(ports), calls=tuple(calls), branches=branches)
-
-
-def _encode_text(ids: str, states: str) -> Call:
-    bind, emit = {"input_ids": ids}, {"text_states": states}
-    return Call(component="text_encoder", function="encode", bind=bind, emit=emit, stage="text_encoder")
-
-
-_ENCODE_IMAGE = Call(
-    component="image_encoder",
-    function="encode",
-    bind={SOURCE_IMAGE: SOURCE_IMAGE},
-    emit={SOURCE_LATENTS: SOURCE_LATENTS},
-    stage="image_encoder",
-)
 
 
 def _source_constants(encoder: Part, recipe: Recipe) -> dict[str, Callable[[], Floats]]:

@@ -40,25 +40,23 @@ class Denoiser(nn.Module):
 class GuidedDenoiser(Denoiser):
     """The U-Net of a consistency model, which embeds how strong its guidance is."""
 
-    frequencies: Tensor
-
     def __init__(self, unet: Any) -> None:
         super().__init__(unet)
         half = unet.config.time_cond_proj_dim // 2
-        # As the pipeline computes them, so that no sine of a large angle differs.
-        step = torch.log(torch.tensor(10000.0)) / (half - 1)
-        frequencies = torch.exp(torch.arange(half, dtype=torch.float32) * -step)
-        self.register_buffer("frequencies", frequencies, persistent=False)
+        # As the pipeline computes them, once: angles are up to 1000 times the guidance, and the last bit of an
+        # exponential would show in their sines. In a tuple, because a buffer would be made half with the weights.
+        self._frequencies = (torch.exp(torch.arange(half) * -(torch.log(torch.tensor(10000.0)) / (half - 1))),)
 
     def forward(  # type: ignore[override]
         self, latents: Tensor, timestep: Tensor, text_states: Tensor, guidance: Tensor
     ) -> Tensor:
         """Predict with guidance [1], which is 0 for none."""
-        angles = (guidance * 1000.0)[:, None] * self.frequencies
+        angles = (guidance * 1000.0)[:, None] * self._frequencies[0]
+        embedded = torch.cat([torch.sin(angles), torch.cos(angles)], dim=1)
         prediction: Tensor = self.unet(
             latents,
             timestep,
-            timestep_cond=torch.cat([torch.sin(angles), torch.cos(angles)], dim=1),
+            timestep_cond=embedded.to(text_states.dtype),
             encoder_hidden_states=text_states,
             return_dict=False,
         )[0]

@@ -12,6 +12,7 @@ from exporters.families import stable_diffusion as family
 from exporters.networks import Networks
 from exporters.parts import Model
 from exporters.pipeline import export
+from exporters.verify import difference
 from profiler.errors import InputError
 from profiler.records.spec import TaskDefaults
 from tests.exporters.conftest import Exported
@@ -50,6 +51,16 @@ def test_the_network_sees_the_pipelines_own_embedding(model: Model, source: Path
         expected = stock.unet(latents, timestep, timestep_cond=embedded, encoder_hidden_states=states).sample
         found = model.parts["denoiser"].graphs["predict"].module(latents, timestep, states, torch.tensor(scale.values))
     torch.testing.assert_close(found, expected, rtol=0, atol=0)
+
+
+def test_guidance_keeps_its_angles_where_the_network_computes_in_half_precision(model: Model) -> None:
+    pytest.importorskip("executorch")
+    from exporters.runtimes.executorch_half import HalfInside
+
+    graph = model.parts["denoiser"].graphs["predict"]
+    with torch.no_grad():
+        (found,) = HalfInside(graph.module)(*graph.inputs.values())
+    assert difference(found.numpy(), graph.run()[0].numpy()).relative < 3e-3
 
 
 def test_the_image_is_the_pipelines(bundle: Exported) -> None:
