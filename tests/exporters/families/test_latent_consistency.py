@@ -8,16 +8,19 @@ import pytest
 import torch
 from diffusers import LatentConsistencyModelPipeline
 
+from exporters.architectures import write_configs
 from exporters.families import stable_diffusion as family
 from exporters.networks import Networks
 from exporters.parts import Model
 from exporters.pipeline import export
 from exporters.verify import difference
+from exporters.weights import RandomWeights
+from profiler import catalog
 from profiler.errors import InputError
 from profiler.records.spec import TaskDefaults
 from tests.exporters.conftest import Exported
 from tests.exporters.rescheduled import Rescheduler, changed
-from tests.exporters.small_pipelines import save_distilled, small_recipe, spec_of
+from tests.exporters.small_pipelines import build_tokenizer, save_distilled, small_recipe, spec_of
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +95,12 @@ def test_a_pipeline_whose_network_takes_no_guidance_is_refused(tmp_path: Path) -
 
 def test_it_only_generates(source: Path) -> None:
     assert family.tasks_of(source) == ("generate",)
+
+
+def test_the_registered_models_parts_are_as_large_as_published(tmp_path: Path) -> None:
+    write_configs(catalog.model("lcm-dreamshaper-v7"), tmp_path)
+    build_tokenizer().save_pretrained(tmp_path / "tokenizer")
+    model = family.load(Networks(tmp_path, RandomWeights(0)), small_recipe(height=512, width=512))
+    assert model.parts["text_encoder"].parameters == 123_060_480
+    assert model.parts["denoiser"].parameters == 859_602_884
+    assert model.latents == (4, 64, 64)

@@ -14,15 +14,18 @@ import torch
 from diffusers import SanaSprintPipeline
 from torch import Tensor
 
+from exporters.architectures import write_configs
 from exporters.families import sana_sprint as family
 from exporters.networks import Networks
 from exporters.parts import Model, ReferenceInputs
 from exporters.prompts import write_tokenizer
+from exporters.weights import RandomWeights
+from profiler import catalog
 from profiler.errors import InputError
 from profiler.prompts import encode
 from profiler.records.spec import TaskDefaults
 from tests.exporters.small_pipelines import small_recipe
-from tests.exporters.small_sana import SIDE, SLIDING_WINDOW, save_sana
+from tests.exporters.small_sana import SIDE, SLIDING_WINDOW, build_gemma_tokenizer, save_sana
 
 PROMPT = "  A Red square, ünïcode 猫 "
 
@@ -173,6 +176,18 @@ def test_the_reference_notes_what_the_scheduler_drew(model: Model) -> None:
 def test_what_the_pipeline_does_not_have_is_refused(model: Model, options: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         model.condition("generate", settings(**options))
+
+
+def test_the_registered_models_parts_are_as_large_as_published(tmp_path: Path) -> None:
+    write_configs(catalog.model("sana-sprint-0.6b"), tmp_path)
+    build_gemma_tokenizer().save_pretrained(tmp_path / "tokenizer")
+    model = family.load(Networks(tmp_path, RandomWeights(0)), small_recipe(height=1024, width=1024))
+    assert {name: part.parameters for name, part in model.parts.items()} == {
+        "text_encoder": 2_614_341_888,
+        "denoiser": 593_501_216,
+        "decoder": 159_223_171,
+    }
+    assert model.latents == (32, 32, 32)
 
 
 def test_a_size_that_the_autoencoder_cannot_make_is_refused(source: Path) -> None:
