@@ -80,15 +80,16 @@ def _reached(start: Iterable[ir.Node], neighbours: Callable[[ir.Node], Iterable[
 def _large(nodes: list[ir.Node]) -> set[ir.Node]:
     """Return what exceeds half precision without being an island: unbounded products with what follows them up to a
     layer, and what stands between two islands, such as a norm's epsilon on a mean of squares."""
-    products = [node for node in nodes if node.op_type == "MatMul" and _is_unbounded(node)]
+    moving = _following_inputs(nodes)
+    products = [node for node in nodes if node.op_type == "MatMul" and _is_unbounded(node, moving)]
     after = _reached([user for product in products for user in _users(product)], _users_before_layers)
     between = [node for node in nodes if _is_between_islands(node)]
     return {*products, *between, *(node for node in after if not _is_layer(node))}
 
 
-def _is_unbounded(product: ir.Node) -> bool:
+def _is_unbounded(product: ir.Node, moving: set[ir.Value | None]) -> bool:
     """Tell whether a product of two activations neither feeds a softmax nor comes from one."""
-    if any(_is_weight(value) for value in product.inputs):
+    if not all(value in moving for value in product.inputs):
         return False
     near = _reached(_users(product), _users_before_layers) | _reached(_makers(product), _makers_after_layers)
     return not any(node.op_type == "Softmax" for node in near)
@@ -103,12 +104,13 @@ def _is_layer(node: ir.Node) -> bool:
     return node.op_type in _LAYERS
 
 
-def _is_weight(value: ir.Value | None) -> bool:
-    """Tell whether a value follows from stored ones alone."""
-    if value is None or value.is_graph_input():
-        return False
-    maker = value.producer()
-    return maker is None or all(_is_weight(each) for each in maker.inputs)
+def _following_inputs(nodes: list[ir.Node]) -> set[ir.Value | None]:
+    """Return the values that follow from a graph's inputs, among nodes in order; all others follow from weights."""
+    found: set[ir.Value | None] = set()
+    for node in nodes:
+        if any(value in found or (value is not None and value.is_graph_input()) for value in node.inputs):
+            found |= {*node.outputs, *(value for value in node.inputs if value is not None and value.is_graph_input())}
+    return found
 
 
 def _users_before_layers(node: ir.Node) -> Iterable[ir.Node]:
