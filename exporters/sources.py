@@ -81,6 +81,11 @@ def weights_sha256(folder: Path, subfolders: Subfolders) -> str:
     return digest.hexdigest()
 
 
+def fetch_index(repo: str, *, fetch: Fetch = snapshot_download) -> Path:
+    """Download what tells a hub repository's pipeline class. Raises MissingSource or InputError."""
+    return fetch_snapshot(repo, None, Subfolders(networks=(), settings=()), fetch=fetch)
+
+
 def fetch_snapshot(
     repo: str, revision: str | None, subfolders: Subfolders, *, fetch: Fetch = snapshot_download
 ) -> Path:

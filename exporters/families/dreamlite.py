@@ -29,10 +29,12 @@ from profiler.records.bundle import PromptForm
 from profiler.records.plan import Constant
 from profiler.records.recipe import Recipe
 from profiler.records.record import Task
+from profiler.records.spec import TaskDefaults
 
 NAME = "dreamlite"
 SUBFOLDERS = Subfolders(networks=("text_encoder", "unet", "vae"), settings=("scheduler", "tokenizer", "processor"))
-GUIDED, DISTILLED = "DreamLitePipeline", "DreamLiteMobilePipeline"
+PIPELINES = GUIDED, DISTILLED = "DreamLitePipeline", "DreamLiteMobilePipeline"
+_PIXELS = 1024
 # Tokens that the language model takes, for both tasks: 34 + 200 of a generation with its template; 64 + 256 of an
 # edit's template and picture, 33 of the words put around its prompt, and 95 of the prompt.
 LENGTH = 448
@@ -45,15 +47,18 @@ _WORDS = (
 )
 
 
-def tasks_of(folder: Path) -> tuple[Task, ...]:
-    """Return what a pipeline folder is for. Raises InputError for other classes."""
-    Networks(folder).check_pipeline(GUIDED, DISTILLED)
-    return ("generate", "edit")
+def defaults_of(folder: Path) -> tuple[int, dict[Task, TaskDefaults]]:
+    """Return the pipelines' own image side and settings."""
+    guided = Networks(folder).check_pipeline(*PIPELINES) == GUIDED
+    steps, text, image = (28, 3.5, 1.5) if guided else (4, 1.0, None)
+    generate = TaskDefaults(prompt="a close-up of a dragon spitting fire", steps=steps, text_guidance=text)
+    edit = TaskDefaults(prompt="make it look like winter", steps=steps, text_guidance=text, image_guidance=image)
+    return _PIXELS, {"generate": generate, "edit": edit}
 
 
 def load(networks: Networks, recipe: Recipe) -> Model:
     """Take a pipeline folder apart. Raises InputError where it cannot be expressed."""
-    guided = networks.check_pipeline(GUIDED, DISTILLED) == GUIDED
+    guided = networks.check_pipeline(*PIPELINES) == GUIDED
     pipeline = _open_pipeline(networks)
     _check(pipeline, networks.folder)
     prompts = _prompts(pipeline)

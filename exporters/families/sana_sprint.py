@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import diffusers
@@ -16,7 +17,7 @@ from torch import Tensor, nn
 from exporters.conditioning import PROMPT_IDS, PROMPT_MASK, Branch, Conditioning, ids_port
 from exporters.families.sana_sprint_graphs import Decoder, Denoiser, TextEncoder
 from exporters.networks import Networks
-from exporters.parts import Graph, Model, Part, Reference, ReferenceInputs
+from exporters.parts import Graph, Model, Part, Reference, ReferenceInputs, read_json
 from exporters.reference import DrawnPerRound
 from exporters.schedules import constant
 from exporters.sources import Subfolders
@@ -30,6 +31,8 @@ from profiler.records.spec import TaskDefaults
 NAME = "sana_sprint"
 SUBFOLDERS = Subfolders(networks=("text_encoder", "transformer", "vae"), settings=("scheduler", "tokenizer"))
 PIPELINE = "SanaSprintPipeline"
+PIPELINES = (PIPELINE,)
+_PIXELS_PER_LATENT = 32
 _CALL = inspect.signature(SanaSprintPipeline.__call__).parameters
 # What the pipeline puts before every prompt ("complex human instruction"), and how many tokens its network sees.
 INSTRUCTION = "\n".join(_CALL["complex_human_instruction"].default)
@@ -41,6 +44,15 @@ _CLASSES = {
     "vae": "AutoencoderDC",
     "scheduler": "SCMScheduler",
 }
+
+
+def defaults_of(folder: Path) -> tuple[int, dict[Task, TaskDefaults]]:
+    """Return the image side that a transformer was made for, and the pipeline's own settings."""
+    side = read_json(folder / "transformer" / "config.json").get("sample_size")
+    if not isinstance(side, int):
+        raise InputError(f"{folder}: transformer/config.json names no sample_size")
+    prompt = "a tiny astronaut hatching from an egg on the moon"
+    return side * _PIXELS_PER_LATENT, {"generate": TaskDefaults(prompt=prompt, steps=2, text_guidance=4.5)}
 
 
 def load(networks: Networks, recipe: Recipe) -> Model:

@@ -29,7 +29,7 @@ from exporters.guidance import (
     ZERO_LATENTS,
 )
 from exporters.networks import Networks
-from exporters.parts import Floats, Graph, Model, Part, Reference, ReferenceInputs, image_tensor
+from exporters.parts import Floats, Graph, Model, Part, Reference, ReferenceInputs, image_tensor, read_json
 from exporters.quiet import quiet
 from exporters.reference import DrawnPerRound
 from exporters.schedules import fresh
@@ -37,26 +37,46 @@ from exporters.sources import Subfolders
 from profiler.errors import InputError
 from profiler.records.recipe import Recipe
 from profiler.records.record import Task
+from profiler.records.spec import TaskDefaults
 
 NAME = "stable_diffusion"
 SUBFOLDERS = Subfolders(networks=("text_encoder", "unet", "vae"), settings=("scheduler", "tokenizer"))
 # Generation through an edit model starts from this grey, encoded: a source inside the autoencoder's domain. Nano is
 # trained on exactly this level (scripts/nano/drawing.py).
 BLANK_GREY = 127
-_KNOWN = (GENERATES, EDITS, DISTILLED)
+PIPELINES = (GENERATES, EDITS, DISTILLED)
+_PROMPT = "a red apple on a wooden table, photograph"
+_DEFAULTS: dict[str, tuple[Task, TaskDefaults]] = {
+    GENERATES: ("generate", TaskDefaults(prompt=_PROMPT, steps=20, text_guidance=7.5)),
+    DISTILLED: ("generate", TaskDefaults(prompt=_PROMPT, steps=4, text_guidance=8.5)),
+    EDITS: ("edit", TaskDefaults(prompt="make it look like winter", steps=20, text_guidance=7.5, image_guidance=1.5)),
+}
 _MOST_BRANCHES = {GENERATES: 2, EDITS: 3, DISTILLED: 1}
 _LEFT_OUT = ("safety_checker", "feature_extractor", "image_encoder")
 _UNSUPPORTED_UNET = ("class_embed_type", "addition_embed_type", "encoder_hid_dim_type")
 
 
-def tasks_of(folder: Path) -> tuple[Task, ...]:
-    """Tell from a pipeline folder's index what the pipeline is for. Raises InputError for other classes."""
-    return ("edit",) if Networks(folder).check_pipeline(*_KNOWN) == EDITS else ("generate",)
+def defaults_of(folder: Path) -> tuple[int, dict[Task, TaskDefaults]]:
+    """Return the image side that a U-Net was made for (its latents' times the autoencoder's scale), and its task."""
+    unet, vae = _config(folder / "unet"), _config(folder / "vae")
+    blocks = vae.get("block_out_channels") or vae.get("encoder_block_out_channels")
+    sample = unet.get("sample_size")
+    if not isinstance(sample, int) or not blocks:
+        raise InputError(f"{folder}: unet/config.json names no square sample_size, or vae/config.json no blocks")
+    task, settings = _DEFAULTS[Networks(folder).check_pipeline(*PIPELINES)]
+    return int(sample * 2 ** (len(blocks) - 1)), {task: settings}
+
+
+def _config(folder: Path) -> dict[str, Any]:
+    path = folder / "config.json"
+    if not path.is_file():
+        raise InputError(f"{path} is not there; is this a diffusers pipeline folder?")
+    return read_json(path)
 
 
 def load(networks: Networks, recipe: Recipe) -> Model:
     """Take a pipeline folder apart. Raises InputError where it cannot be expressed."""
-    edits = networks.check_pipeline(*_KNOWN) == EDITS
+    edits = networks.check_pipeline(*PIPELINES) == EDITS
     pipeline = _open_pipeline(networks)
     _check(pipeline, networks.pipeline, networks.folder)
     latents = _latent_shape(pipeline, recipe)

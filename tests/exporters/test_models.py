@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from exporters.architectures import architectures, origins, schedulers
-from exporters.pipeline import FAMILIES
+from exporters.families import family_of
 from exporters.sources import REGISTRY
 from profiler import codec
 from profiler.records.recipe import recipe_of
@@ -23,7 +23,7 @@ LARGE = 10**9
 def test_an_entry_reads_and_can_be_exported_by_its_family(path: object) -> None:
     spec = codec.read_toml(path, ModelSpec)  # type: ignore[arg-type]
     assert spec.name == path.stem  # type: ignore[attr-defined]
-    assert spec.family in FAMILIES
+    assert family_of(spec.family).SUBFOLDERS.networks
     assert spec.tasks
     assert spec.height % 8 == spec.width % 8 == 0
 

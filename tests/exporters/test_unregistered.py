@@ -8,7 +8,9 @@ import pytest
 
 from exporters.unregistered import spec_for
 from profiler.errors import InputError
+from tests.exporters.small_dreamlite import save_pipeline
 from tests.exporters.small_pipelines import SIDE
+from tests.exporters.small_sana import save_sana
 
 
 def test_a_folder_is_described_by_its_own_files(edit_source: Path) -> None:
@@ -27,3 +29,15 @@ def test_a_generation_pipeline_gets_the_generation_task(generate_source: Path) -
 def test_what_is_neither_folder_nor_hub_id_is_refused(name: str) -> None:
     with pytest.raises(InputError, match="no folder here, and no hub id"):
         spec_for(name)
+
+
+def test_a_pipeline_of_any_family_is_described(tmp_path: Path) -> None:
+    dreamlite, sana = save_pipeline(tmp_path / "dreamlite", "base"), save_sana(tmp_path / "sana")
+    assert (spec_for(str(dreamlite)).family, set(spec_for(str(dreamlite)).tasks)) == ("dreamlite", {"generate", "edit"})
+    assert (spec_for(str(sana)).family, spec_for(str(sana)).tasks["generate"].steps) == ("sana_sprint", 2)
+
+
+def test_a_pipeline_of_no_family_is_refused_with_those_that_are_known(tmp_path: Path) -> None:
+    (tmp_path / "model_index.json").write_text('{"_class_name": "FluxPipeline"}')
+    with pytest.raises(InputError, match=r"holds a FluxPipeline; supported are .*SanaSprintPipeline.*StableDiffusion"):
+        spec_for(str(tmp_path))

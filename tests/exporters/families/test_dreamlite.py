@@ -319,7 +319,7 @@ def test_another_pipeline_class_is_refused_by_name(sources: dict[Kind, Path], tm
         lambda index: index.update(_class_name="FluxPipeline"),
     )
     with pytest.raises(InputError, match="FluxPipeline; supported are DreamLitePipeline and DreamLiteMobilePipeline"):
-        family.tasks_of(folder)
+        family.defaults_of(folder)
 
 
 def test_a_size_that_the_pipeline_would_round_is_refused(sources: dict[Kind, Path]) -> None:
