@@ -56,7 +56,10 @@ def open_package(folder: Path) -> Package:
 
 
 def write_package(folder: Path, model: bytes, weights: Path | None) -> list[str]:
-    """Write a package from its serialised specification and its weight file; return the paths of its files in it."""
+    """Write a package from its serialised specification and its weight file, which is moved into it.
+
+    Returns the paths of its files in it.
+    """
     data = folder / DATA
     (data / _AUTHOR).mkdir(parents=True)
     (data / _MODEL).write_bytes(model)
@@ -64,7 +67,7 @@ def write_package(folder: Path, model: bytes, weights: Path | None) -> list[str]
     files = [MANIFEST, f"{DATA}/{_MODEL}"]
     if weights is not None:
         (data / _WEIGHTS).mkdir()
-        shutil.copyfile(weights, data / _WEIGHTS / _WEIGHT_FILE)
+        shutil.move(weights, data / _WEIGHTS / _WEIGHT_FILE)
         items[_WEIGHTS] = ("weights", "CoreML Model Weights")
         files.append(f"{DATA}/{_WEIGHTS}/{_WEIGHT_FILE}")
     (folder / MANIFEST).write_text(_manifest(items))

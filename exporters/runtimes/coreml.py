@@ -29,6 +29,7 @@ with quiet():  # at import coremltools tells of what only macOS has, and of torc
     import coremltools
     from coremltools.proto import FeatureTypes_pb2
 
+    from exporters.runtimes.coreml_coded import CodedWeights, with_weights
     from exporters.runtimes.coreml_operators import UNWANTED_PASS, register_operators
     from exporters.verify_coreml import MilInterpreter
 
@@ -106,11 +107,15 @@ def notes(precision: Precision | EncoderScheme, size_bytes: int) -> Iterator[str
 
 
 def _write(name: str, graph: Graph, precision: Precision, destination: Path) -> tuple[Any, list[str]]:
-    with tempfile.TemporaryDirectory() as scratch:
-        model = _convert(name, graph, precision, Path(scratch) / f"model.{ENDING}")
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    # Beside the destination, so that large files are moved there and not copied.
+    with tempfile.TemporaryDirectory(dir=destination.parent, prefix=".") as scratch:
+        coded = CodedWeights()
+        model = _convert(name, graph, precision, coded, Path(scratch) / f"model.{ENDING}")
         specification = model.get_spec()
         _strip(specification)
         weights = Path(model.weights_dir) / "weight.bin"
+        coded.put_into(specification, weights)
         written = write_package(
             destination,
             specification.SerializeToString(deterministic=True),
@@ -119,12 +124,12 @@ def _write(name: str, graph: Graph, precision: Precision, destination: Path) -> 
     return specification, written
 
 
-def _convert(name: str, graph: Graph, precision: Precision, destination: Path) -> Any:
-    """Return the converted model, its files in `destination`."""
+def _convert(name: str, graph: Graph, precision: Precision, coded: CodedWeights, destination: Path) -> Any:
+    """Return the converted model, its files in `destination`, its coded weights still to be put in."""
     inputs = [_input(port, example) for port, example in graph.inputs.items()]
     try:
         with quiet():
-            register_operators(precision)
+            register_operators(coded)
             program = torch.export.export(graph.module, tuple(graph.inputs.values()), strict=False)
             return coremltools.convert(
                 program.run_decompositions(_decompositions()),
@@ -145,7 +150,7 @@ def _precision(precision: Precision, wide: bool) -> Any:
     if precision == "fp32":
         return coremltools.precision.FLOAT32
     selects = coreml_precision.layer_computes_in_half if wide else coreml_precision.computes_in_half
-    return coremltools.transform.FP16ComputePrecision(op_selector=selects)
+    return coremltools.transform.FP16ComputePrecision(op_selector=with_weights(selects))
 
 
 def _passes() -> Any:

@@ -55,7 +55,8 @@ def test_the_files_that_are_written_are_told(tmp_path: Path) -> None:
 
 
 def test_the_same_content_has_the_same_bytes(package: Path, tmp_path: Path) -> None:
-    write_package(tmp_path / "b.mlpackage", b"model", tmp_path / "weights")
+    (tmp_path / "again").write_bytes(b"weights")
+    write_package(tmp_path / "b.mlpackage", b"model", tmp_path / "again")
     assert (tmp_path / "b.mlpackage" / "Manifest.json").read_bytes() == (package / "Manifest.json").read_bytes()
 
 
