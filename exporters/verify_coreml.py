@@ -24,7 +24,8 @@ from exporters.mil_ops import OPERATIONS, Unsupported, check_indices
 from exporters.mil_weights import BrokenBlob
 from profiler import __version__
 from profiler.bundle_files import inside
-from profiler.records.bundle import Component, Function
+from profiler.records.bundle import Component, Link
+from profiler.runner.engines.chain import chained
 from profiler.runner.engines.engine import EngineFailure, GraphCall
 
 _NUMPY = {"float32": np.dtype(np.float32), "int32": np.dtype(np.int32)}
@@ -38,7 +39,10 @@ class MilInterpreter:
 
     def load(self, name: str, component: Component, folder: Path) -> dict[str, GraphCall]:
         """Read every function's package. Raises EngineFailure, or InvalidRecord for a package that is not safe."""
-        return {key: _graph_call(name, function, folder) for key, function in component.functions.items()}
+        return {
+            key: chained(name, function, lambda link: _graph_call(name, link, folder))
+            for key, function in component.functions.items()
+        }
 
 
 class Step(NamedTuple):
@@ -175,13 +179,13 @@ def _with_forgetting(steps: Sequence[Step], outputs: Sequence[str]) -> tuple[Ste
     return tuple(reversed(found))
 
 
-def _graph_call(component: str, function: Function, folder: Path) -> GraphCall:
-    package = open_package(inside(folder, function.path))
+def _graph_call(component: str, link: Link, folder: Path) -> GraphCall:
+    package = open_package(inside(folder, link.path))
     try:
         program = read_program(package)
     except (Unsupported, BrokenBlob) as error:
         raise EngineFailure("load_failed", component, str(error)) from error
-    ports = {port.name: port for port in function.inputs}
+    ports = {port.name: port for port in link.inputs}
 
     def call(feeds: Mapping[str, Any]) -> Sequence[Any]:
         for name, port in ports.items():
@@ -191,7 +195,7 @@ def _graph_call(component: str, function: Function, folder: Path) -> GraphCall:
                 raise EngineFailure("inference_failed", component, detail)
         try:
             found = program.run({name: torch.from_numpy(np.ascontiguousarray(feeds[name])) for name in ports})
-            return [found[port.name].numpy() for port in function.outputs]
+            return [found[port.name].numpy() for port in link.outputs]
         except (Unsupported, BrokenBlob) as error:
             raise EngineFailure("inference_failed", component, str(error)) from error
 

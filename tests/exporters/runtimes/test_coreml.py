@@ -258,9 +258,16 @@ def test_nf4_carries_a_note_on_where_it_runs(coded: Callable[[EncoderScheme, Pre
 
 
 def test_a_component_beyond_the_neural_engine_says_so() -> None:
-    (note,) = coreml.notes("fp16", 1_720_000_000)
+    (note,) = coreml.notes("fp16", [[1_720_000_000]])
     assert note == "1.72 GB in one piece: for the CPU and GPU only, as the Neural Engine takes up to 1 GB a model."
-    assert list(coreml.notes("fp16", 895_000_000)) == []
+    assert list(coreml.notes("fp16", [[895_000_000]])) == []
+
+
+def test_a_component_that_was_split_for_it_says_so() -> None:
+    (note,) = coreml.notes("fp16", [[895_000_000], [860_000_000, 870_000_000]])
+    assert note == (
+        "In 2 packages of up to 0.87 GB that run one after the other: the Neural Engine takes up to 1 GB a model."
+    )
 
 
 def test_a_boundary_of_another_type_is_an_internal_error(tmp_path: Path) -> None:
