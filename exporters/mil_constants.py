@@ -10,9 +10,9 @@ import torch
 from coremltools.proto import MIL_pb2
 from torch import Tensor
 
-from exporters.coreml_package import Package, blob_path
 from exporters.mil_ops import OPERATIONS, Unsupported
 from exporters.mil_weights import Blobs
+from profiler.runner.engines.coreml_package import Package, blob_path
 
 CODED = "constexpr_"  # how the operations begin that decode constants
 _IMMEDIATE = {"floats": torch.float32, "ints": torch.int32, "bools": torch.bool}

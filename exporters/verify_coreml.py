@@ -18,7 +18,6 @@ import numpy as np
 import torch
 from coremltools.proto import MIL_pb2, Model_pb2
 
-from exporters.coreml_package import Package, open_package
 from exporters.mil_constants import CODED, Constants, rounded, widened
 from exporters.mil_ops import OPERATIONS, Unsupported, check_indices
 from exporters.mil_weights import BrokenBlob
@@ -26,6 +25,7 @@ from profiler import __version__
 from profiler.bundle_files import inside
 from profiler.records.bundle import Component, Link
 from profiler.runner.engines.chain import chained
+from profiler.runner.engines.coreml_package import Package, open_package
 from profiler.runner.engines.engine import EngineFailure, GraphCall
 
 _NUMPY = {"float32": np.dtype(np.float32), "int32": np.dtype(np.int32)}

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from exporters.coreml_package import blob_path, open_package, write_package
+from exporters.coreml_package import write_package
 from profiler.errors import InvalidRecord
+from profiler.runner.engines.coreml_package import blob_path, open_package
 
 MODEL, WEIGHTS = "com.apple.CoreML/model.mlmodel", "com.apple.CoreML/weights"
 

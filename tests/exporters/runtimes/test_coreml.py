@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 pytest.importorskip("coremltools")
 
-from exporters.coreml_package import open_package
 from exporters.parts import Graph, Part
 from exporters.progress import Stages
 from exporters.quantize import nf4
@@ -29,6 +28,7 @@ from exporters.verify_coreml import MilInterpreter, Program, read_program, read_
 from profiler.errors import InputError, InternalError, MissingExtra, ModelError
 from profiler.records.bundle import Component
 from profiler.records.recipe import EncoderScheme, Precision
+from profiler.runner.engines.coreml_package import open_package
 from tests.exporters.runtimes.test_onnx import Branches, Doubles, part_of, two_layers
 from tests.exporters.small_pipelines import small_recipe
 

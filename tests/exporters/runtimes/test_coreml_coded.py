@@ -13,7 +13,6 @@ pytest.importorskip("coremltools")
 
 from coremltools.converters.mil.frontend.milproto import load as milproto
 
-from exporters.coreml_package import open_package
 from exporters.mil_ops import Unsupported
 from exporters.parts import Graph, Part
 from exporters.progress import Stages
@@ -24,6 +23,7 @@ from exporters.runtimes.coreml_coded import CodedWeights
 from exporters.verify_coreml import read_program, read_specification
 from profiler.records.bundle import Component
 from profiler.records.recipe import EncoderScheme
+from profiler.runner.engines.coreml_package import open_package
 from tests.exporters.small_pipelines import small_recipe
 
 WIDTH, WORDS = 128, 64
