@@ -103,6 +103,7 @@ def measure(scheme: str, layers: int | None, folder: Path) -> dict[str, Any]:
         difference = verify_part(part, component, folder, MilInterpreter())
     coded = list(applied.coded.values())
     return told | {
+        "packages": sum(len(function.links) for function in component.functions.values()),
         "weights": applied.weights,
         "file_bytes": sum((folder / path).stat().st_size for path in component.files),
         "ideal_bytes": sum(held.size_bytes for held in coded)
@@ -136,7 +137,7 @@ def _row(scheme: str, found: dict[str, Any], table: Table) -> list[Verdict]:
     table.add_row(
         scheme,
         f"{found['weights']:,}",
-        format_bytes(found["file_bytes"]),
+        f"{format_bytes(found['file_bytes'])} in {found['packages']}",
         f"{over - 1:+.2%}",
         f"{found['relative']:.1e}",
         *(f"{took:.0f} s, {format_bytes(peak)}" for took, peak in stages.values()),
