@@ -85,7 +85,7 @@ class Children:
         """Run a job to its end and return the last that it told."""
         begin, killed = time.monotonic(), _oom_kills()
         with self._tidied(), tempfile.TemporaryFile("w+") as log, _started(log) as child:
-            peak = _Peak(child.pid)
+            peak = Peak(child.pid)
             last = self._follow(child, job)
             child.wait()
             making = Making(time.monotonic() - begin, peak.end())
@@ -132,10 +132,10 @@ def _started(log: IO[str]) -> Iterator[subprocess.Popen[str]]:
             child.kill()
 
 
-class _Peak:
-    """Watches the memory of a process that cannot be shared or dropped, from a thread."""
+class Peak:
+    """Watches the memory of a process (or "self") that cannot be shared or dropped, from a thread."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int | str) -> None:
         self._status = Path(f"/proc/{pid}/status")
         self._largest = 0
         self._ended = threading.Event()

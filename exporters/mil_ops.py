@@ -232,7 +232,7 @@ def gather(
     del validate_indices  # torch always does
     if int(batch_dims):
         raise Unsupported("batch_dims")
-    _check_indices(indices)
+    check_indices(indices)
     along = int(axis) % x.dim()
     found = torch.index_select(x, along, indices.reshape(-1).to(torch.int64))
     return found.reshape(*x.shape[:along], *indices.shape, *x.shape[along + 1 :])
@@ -244,11 +244,12 @@ def gather_nd(
     del validate_indices
     if int(batch_dims):
         raise Unsupported("batch_dims")
-    _check_indices(indices)
+    check_indices(indices)
     return x[tuple(indices.to(torch.int64).unbind(-1))]
 
 
-def _check_indices(indices: Tensor) -> None:
+def check_indices(indices: Tensor) -> None:
+    """Raise Unsupported for an index that counts from the end."""
     if indices.numel() and int(indices.min()) < 0:
         raise Unsupported("an index below zero, which is undefined from iOS 17 on")
 
@@ -279,14 +280,15 @@ def pixel_unshuffle(x: Tensor, downscale_factor: Tensor) -> Tensor:
 
 
 def constexpr_blockwise_shift_scale(data: Tensor, scale: Tensor, offset: Tensor | None = None) -> Tensor:
-    values = data.float() - (_by_block(offset, data.shape).float() if offset is not None else 0)
+    values = data.float() if offset is None else data.float() - _by_block(offset, data.shape).float()
     return values * _by_block(scale, data.shape)
 
 
 def constexpr_lut_to_dense(indices: Tensor, lut: Tensor, vector_axis: Tensor | None = None) -> Tensor:
     if vector_axis is not None or lut.shape[-1] != 1 or any(size != 1 for size in lut.shape[:-2]):
         raise Unsupported("a table per block, or of vectors")
-    return lut.reshape(-1)[indices.to(torch.int64)]
+    found = torch.index_select(lut.reshape(-1), 0, indices.reshape(-1).int())
+    return found.reshape(indices.shape)
 
 
 def constexpr_cast(source_val: Tensor, output_dtype: str) -> Tensor:

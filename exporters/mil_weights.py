@@ -5,15 +5,21 @@ from __future__ import annotations
 import math
 import struct
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import TracebackType
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
+Bytes = npt.NDArray[np.uint8]
+
 _VERSION, _SENTINEL = 2, 0xDEADBEEF
-_RECORD = struct.Struct("<IIQQQ")  # sentinel, type, bytes, offset, unused bits at the end
+_HEADER = struct.Struct("<II")  # constants, version; zeros up to 64 bytes
+_RECORD = struct.Struct("<IIQQQ")  # sentinel, type, bytes, offset, unused bits at the end; zeros up to 64 bytes
+_ALIGNMENT = 64
 
 # MIL's name of a type → its number in a blob, its bits, and what it is read as.
 _TYPES: dict[str, tuple[int, int, npt.DTypeLike]] = {
@@ -38,7 +44,7 @@ class Blobs:
     def __init__(self, path: Path) -> None:
         self._path = path
         size = path.stat().st_size
-        if size < 2 * _RECORD.size:
+        if size < _ALIGNMENT:
             raise BrokenBlob(f"{path.name} is cut short: {size} bytes")
         self._bytes = np.memmap(
             path, dtype=np.uint8, mode="c"
@@ -47,20 +53,27 @@ class Blobs:
         if version != _VERSION:
             raise BrokenBlob(f"{path.name} is of version {version}; {_VERSION} is known")
 
-    def read(self, offset: int, dtype: str, shape: Sequence[int]) -> torch.Tensor:
-        """Return a constant as it is stored; four-bit values come unpacked, one a byte. Raises BrokenBlob."""
+    def read(self, offset: int, dtype: str, shape: Sequence[int], rows: torch.Tensor | None = None) -> torch.Tensor:
+        """Return a constant as it is stored, or those of its `rows` that are asked for, int64 [n].
+
+        Four-bit values come unpacked, one a byte. Raises BrokenBlob.
+        """
+        data = self.check(offset, dtype, shape)
+        _, bits, read_as = _TYPES[dtype]
+        if rows is None:
+            return _values(data, bits, read_as, shape)
+        if math.prod(shape[1:]) * bits % 8:  # rows that share a byte
+            return _values(data, bits, read_as, shape)[rows]
+        return _values(data.reshape(shape[0], -1)[rows.numpy()], bits, read_as, (len(rows), *shape[1:]))
+
+    def check(self, offset: int, dtype: str, shape: Sequence[int]) -> Bytes:
+        """Return a constant's bytes, still on disk. Raises BrokenBlob."""
         if dtype not in _TYPES:
             raise BrokenBlob(f"{self._path.name} holds {dtype}, which is not known here")
-        code, bits, read_as = _TYPES[dtype]
-        count = math.prod(shape)
-        data = self._data(offset, code, dtype, (count * bits + 7) // 8)
-        values = _unpacked(data, count) if bits == 4 else np.frombuffer(data, dtype=read_as)
-        values = values.astype(np.int32) if read_as is np.uint16 else values
-        with warnings.catch_warnings():  # that torch could write into what is mapped read-only; nothing here writes
-            warnings.simplefilter("ignore", UserWarning)
-            return torch.from_numpy(values.reshape(tuple(shape)))
+        code, bits, _ = _TYPES[dtype]
+        return self._data(offset, code, dtype, (math.prod(shape) * bits + 7) // 8)
 
-    def _data(self, offset: int, code: int, dtype: str, size: int) -> npt.NDArray[np.uint8]:
+    def _data(self, offset: int, code: int, dtype: str, size: int) -> Bytes:
         what = f"{self._path.name} at {offset}"
         if not 0 <= offset <= len(self._bytes) - _RECORD.size:
             raise BrokenBlob(f"{what} is cut short: it ends at {len(self._bytes)}")
@@ -73,6 +86,57 @@ class Blobs:
         return self._bytes[start : start + size]
 
 
-def _unpacked(data: npt.NDArray[np.uint8], count: int) -> npt.NDArray[np.uint8]:
+def _values(data: Bytes, bits: int, read_as: npt.DTypeLike, shape: Sequence[int]) -> torch.Tensor:
+    flat = data.reshape(-1)
+    values: npt.NDArray[Any] = _unpacked(flat, math.prod(shape)) if bits == 4 else np.frombuffer(flat, dtype=read_as)
+    values = values.astype(np.int32) if read_as is np.uint16 else values
+    with warnings.catch_warnings():  # that torch could write into what is mapped read-only; nothing here writes
+        warnings.simplefilter("ignore", UserWarning)
+        return torch.from_numpy(values.reshape(tuple(shape)))
+
+
+def _unpacked(data: Bytes, count: int) -> Bytes:
     """Take the low half of each byte first."""
-    return np.stack([data & 15, data >> 4], axis=-1).reshape(-1)[:count]
+    values = np.empty((len(data), 2), dtype=np.uint8)
+    np.bitwise_and(data, 15, out=values[:, 0])
+    np.right_shift(data, 4, out=values[:, 1])
+    return values.reshape(-1)[:count]
+
+
+class BlobWriter:
+    """Adds constants to a weight file, which is made where it is missing; memory is what one piece takes."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("r+b" if path.exists() else "w+b")
+        header = self._file.read(_HEADER.size)
+        self._count = _HEADER.unpack(header)[0] if header else 0
+
+    def __enter__(self) -> BlobWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._file:
+            self._file.seek(0)
+            self._file.write(_HEADER.pack(self._count, _VERSION).ljust(_ALIGNMENT, b"\0"))
+
+    def write(self, dtype: str, size_bytes: int, pieces: Iterable[npt.NDArray[Any]]) -> int:
+        """Add a constant of whole bytes, given in pieces, and return the offset by which a model names it."""
+        offset = self._aligned_end()
+        start = offset + _ALIGNMENT
+        record = _RECORD.pack(_SENTINEL, _TYPES[dtype][0], size_bytes, start, 0)
+        self._file.write(record.ljust(_ALIGNMENT, b"\0"))
+        for piece in pieces:
+            self._file.write(np.ascontiguousarray(piece).data)
+        if self._file.tell() != start + size_bytes:
+            raise BrokenBlob(f"a constant of {size_bytes} bytes came as {self._file.tell() - start}")
+        self._count += 1
+        return offset
+
+    def _aligned_end(self) -> int:
+        """Go to where the next constant begins."""
+        end = max(self._file.seek(0, 2), _ALIGNMENT)
+        offset = -(-end // _ALIGNMENT) * _ALIGNMENT
+        self._file.truncate(offset)
+        return self._file.seek(offset)

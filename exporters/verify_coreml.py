@@ -18,18 +18,17 @@ import numpy as np
 import torch
 from coremltools.proto import MIL_pb2, Model_pb2
 
-from exporters.coreml_package import Package, blob_path, open_package
-from exporters.mil_ops import OPERATIONS, Unsupported
-from exporters.mil_weights import Blobs, BrokenBlob
+from exporters.mil_constants import CODED, Constants, rounded, widened
+from exporters.mil_ops import OPERATIONS, Unsupported, check_indices
+from exporters.mil_weights import BrokenBlob
 from profiler import __version__
 from profiler.bundle_files import inside
-from profiler.records.bundle import Component, Function
+from profiler.records.bundle import Component, Link
+from profiler.runner.engines.chain import chained
+from profiler.runner.engines.coreml_package import Package, open_package
 from profiler.runner.engines.engine import EngineFailure, GraphCall
 
-_IMMEDIATE = {"floats": torch.float32, "ints": torch.int32, "bools": torch.bool}
 _NUMPY = {"float32": np.dtype(np.float32), "int32": np.dtype(np.int32)}
-# In the specification itself small values of these types are packed into bytes.
-_PACKED = {"FLOAT16": np.float16, "INT8": np.int8, "UINT8": np.uint8, "INT16": np.int16, "UINT16": np.uint16}
 
 
 class MilInterpreter:
@@ -40,7 +39,10 @@ class MilInterpreter:
 
     def load(self, name: str, component: Component, folder: Path) -> dict[str, GraphCall]:
         """Read every function's package. Raises EngineFailure, or InvalidRecord for a package that is not safe."""
-        return {key: _graph_call(name, function, folder) for key, function in component.functions.items()}
+        return {
+            key: chained(name, function, lambda link: _graph_call(name, link, folder))
+            for key, function in component.functions.items()
+        }
 
 
 class Step(NamedTuple):
@@ -55,14 +57,14 @@ class Step(NamedTuple):
 
 
 class Program(NamedTuple):
-    """A package's main function, ready to run; constants are as they are stored."""
+    """A package's main function, ready to run."""
 
-    constants: Mapping[str, Any]
+    constants: Constants
     steps: tuple[Step, ...]
     outputs: tuple[str, ...]
 
     def run(self, inputs: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-        """Compute the outputs by name."""
+        """Compute the outputs by name. Raises Unsupported or BrokenBlob."""
         values: dict[str, Any] = dict(inputs)
         with torch.no_grad():
             for step in self.steps:
@@ -73,27 +75,35 @@ class Program(NamedTuple):
         return {name: self._value(name, values) for name in self.outputs}
 
     def _results(self, step: Step, values: Mapping[str, Any]) -> list[Any]:
-        given = {
-            port: self._value(name, values) if isinstance(name, str) else [self._value(each, values) for each in name]
-            for port, name in step.bind.items()
-        }
         try:
-            found = step.compute(**given)
+            found = step.compute(**self._given(step, values))
+        except BrokenBlob:
+            raise
         except Exception as error:  # an unknown input is a TypeError, a shape that does not fit torch's own
             raise Unsupported(f"{step.kind} ({step.outputs[0]}): {error}") from error
         results = list(found) if isinstance(found, tuple) else [found]
         return [rounded(each) if half else each for each, half in zip(results, step.halves, strict=True)]
 
+    def _given(self, step: Step, values: Mapping[str, Any]) -> dict[str, Any]:
+        table = step.bind.get("x")
+        looks_up = step.kind == "gather" and isinstance(table, str) and table in self.constants
+        given = {
+            port: self._value(name, values) if isinstance(name, str) else [self._value(each, values) for each in name]
+            for port, name in step.bind.items()
+            if not (looks_up and port == "x")
+        }
+        return self._looked_up(str(table), given) if looks_up else given
+
+    def _looked_up(self, table: str, given: dict[str, Any]) -> dict[str, Any]:
+        """Give a lookup only the rows of its table that it asks for: a vocabulary is most of a small encoder."""
+        if int(given.get("axis", 0)) or int(given.get("batch_dims", 0)):
+            return {**given, "x": widened(self.constants[table])}
+        check_indices(given["indices"])
+        rows, indices = torch.unique(given["indices"].to(torch.int64), return_inverse=True)
+        return {**given, "x": widened(self.constants.rows(table, rows)), "indices": indices}
+
     def _value(self, name: str, values: Mapping[str, Any]) -> Any:
-        if name in values:
-            return values[name]
-        value = self.constants[name]
-        return value.float() if isinstance(value, torch.Tensor) and value.dtype == torch.float16 else value
-
-
-def rounded(value: torch.Tensor) -> torch.Tensor:
-    """Round to what float16 can hold; what is too large becomes infinite."""
-    return value.half().float()
+        return values[name] if name in values else widened(self.constants[name])
 
 
 def read_specification(package: Package) -> Any:
@@ -112,19 +122,22 @@ def read_program(package: Package) -> Program:
     """Read a checked package's main function. Raises Unsupported or BrokenBlob."""
     main = read_specification(package).mlProgram.functions["main"]
     block = main.block_specializations[main.opset]
-    reader = _Constants(package)
-    constants: dict[str, Any] = {}
+    constants = Constants(package)
     unlinked: list[Step] = []
     for operation in block.operations:
         if operation.type == "const":
-            constants[operation.outputs[0].name] = reader.value(operation.attributes["val"])
+            constants.add(operation.outputs[0].name, operation.attributes["val"])
+            continue
+        step = _step(operation, constants)
+        if operation.type.startswith(CODED):
+            constants.decode(operation, {port: str(name) for port, name in step.bind.items()})
         else:
-            unlinked.append(_step(operation, constants, reader))
+            unlinked.append(step)
     outputs = tuple(block.outputs)
     return Program(constants, _with_forgetting(unlinked, outputs), outputs)
 
 
-def _step(operation: Any, constants: dict[str, Any], reader: _Constants) -> Step:
+def _step(operation: Any, constants: Constants) -> Step:
     if operation.type not in OPERATIONS:
         raise Unsupported(f"operation {operation.type} ({operation.outputs[0].name}) is not known to the interpreter")
     if operation.blocks:
@@ -132,7 +145,7 @@ def _step(operation: Any, constants: dict[str, Any], reader: _Constants) -> Step
     bind: dict[str, str | tuple[str, ...]] = {}
     for port, argument in operation.inputs.items():
         names = [
-            _bound(f"\0{operation.outputs[0].name}.{port}.{number}", binding, constants, reader)
+            _bound(f"\0{operation.outputs[0].name}.{port}.{number}", binding, constants)
             for number, binding in enumerate(argument.arguments)
         ]
         bind[port] = tuple(names) if port == "values" else names[0]
@@ -146,11 +159,11 @@ def _step(operation: Any, constants: dict[str, Any], reader: _Constants) -> Step
     )
 
 
-def _bound(own_name: str, binding: Any, constants: dict[str, Any], reader: _Constants) -> str:
+def _bound(own_name: str, binding: Any, constants: Constants) -> str:
     """Return what an argument is bound to; a value that stands in its place gets a name."""
     if binding.WhichOneof("binding") == "name":
         return str(binding.name)
-    constants[own_name] = reader.value(binding.value)
+    constants.add(own_name, binding.value)
     return own_name
 
 
@@ -166,51 +179,13 @@ def _with_forgetting(steps: Sequence[Step], outputs: Sequence[str]) -> tuple[Ste
     return tuple(reversed(found))
 
 
-class _Constants:
-    """Reads the values in one package's specification and weight files."""
-
-    def __init__(self, package: Package) -> None:
-        self._package = package
-        self._files: dict[str, Blobs] = {}
-
-    def value(self, value: Any) -> Any:
-        """Return a tensor, or a text."""
-        if value.type.WhichOneof("type") != "tensorType":
-            raise Unsupported(f"a constant that is a {value.type.WhichOneof('type')}")
-        kind = value.type.tensorType
-        dtype = MIL_pb2.DataType.Name(kind.dataType)
-        shape = [int(dimension.constant.size) for dimension in kind.dimensions]
-        if value.WhichOneof("value") == "blobFileValue":
-            return self._file(value.blobFileValue.fileName).read(value.blobFileValue.offset, dtype, shape)
-        return _immediate(value.immediateValue.tensor, dtype, shape)
-
-    def _file(self, name: str) -> Blobs:
-        if name not in self._files:
-            self._files[name] = Blobs(blob_path(self._package, name))
-        return self._files[name]
-
-
-def _immediate(tensor: Any, dtype: str, shape: list[int]) -> Any:
-    field = tensor.WhichOneof("value")
-    if field == "strings":
-        return str(tensor.strings.values[0])
-    if field == "bytes" and dtype in _PACKED:
-        values = np.frombuffer(tensor.bytes.values, dtype=_PACKED[dtype])
-        values = values.astype(np.int32) if dtype == "UINT16" else values.copy()
-        return torch.from_numpy(values).reshape(shape)
-    if field not in _IMMEDIATE:
-        raise Unsupported(f"a constant of {dtype} given as {field}")
-    # A tensor without values is all zero in this format's way of leaving defaults out.
-    return torch.tensor(list(getattr(tensor, field).values), dtype=_IMMEDIATE[field]).reshape(shape)
-
-
-def _graph_call(component: str, function: Function, folder: Path) -> GraphCall:
-    package = open_package(inside(folder, function.path))
+def _graph_call(component: str, link: Link, folder: Path) -> GraphCall:
+    package = open_package(inside(folder, link.path))
     try:
         program = read_program(package)
     except (Unsupported, BrokenBlob) as error:
         raise EngineFailure("load_failed", component, str(error)) from error
-    ports = {port.name: port for port in function.inputs}
+    ports = {port.name: port for port in link.inputs}
 
     def call(feeds: Mapping[str, Any]) -> Sequence[Any]:
         for name, port in ports.items():
@@ -220,7 +195,7 @@ def _graph_call(component: str, function: Function, folder: Path) -> GraphCall:
                 raise EngineFailure("inference_failed", component, detail)
         try:
             found = program.run({name: torch.from_numpy(np.ascontiguousarray(feeds[name])) for name in ports})
-            return [found[port.name].numpy() for port in function.outputs]
+            return [found[port.name].numpy() for port in link.outputs]
         except (Unsupported, BrokenBlob) as error:
             raise EngineFailure("inference_failed", component, str(error)) from error
 

@@ -98,10 +98,10 @@ def check_names(folder: Path, bundle: Bundle) -> None:
 
 def _opened(folder: Path, component: Component) -> Iterator[str]:
     """Yield the files that functions are opened from: a path of theirs is a file, or a folder of files."""
-    for function in component.functions.values():
-        path = inside(folder, function.path)
+    for name in {link.path for function in component.functions.values() for link in function.links}:
+        path = inside(folder, name)
         found = [file for file in sorted(path.rglob("*")) if not file.is_dir()] if path.is_dir() else []
-        yield from [file.relative_to(folder).as_posix() for file in found] or [function.path]
+        yield from [file.relative_to(folder).as_posix() for file in found] or [name]
 
 
 def check_files(folder: Path, bundle: Bundle, receipts: Path | None = None) -> None:

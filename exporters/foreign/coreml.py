@@ -12,7 +12,7 @@ from typing import Any
 
 from coremltools.proto import FeatureTypes_pb2, MIL_pb2
 
-from exporters.coreml_package import open_package, write_package
+from exporters.coreml_package import write_package
 from exporters.foreign.graph import FOLDER, FUNCTION, PIXELS, Shapes, Tensor, ValueRange, refuse_shapes
 from exporters.mil_ops import Unsupported
 from exporters.verify_coreml import MilInterpreter, read_specification
@@ -21,6 +21,7 @@ from profiler.records.bundle import Component, Function
 from profiler.records.plan import Port
 from profiler.records.recipe import ComputeUnit, EncoderScheme, Precision
 from profiler.records.record import DType
+from profiler.runner.engines.coreml_package import open_package
 from profiler.runner.engines.engine import Engine
 
 _ARRAY = FeatureTypes_pb2.ArrayFeatureType

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from exporters.quiet import quiet
 from exporters.runtimes import Runtime, coreml_precision
 from exporters.runtimes.layout import function_path
 from profiler.errors import InputError, InternalError, MissingExtra, ModelError, first_line
-from profiler.records.bundle import Component, Function
+from profiler.records.bundle import Component, Function, Link
 from profiler.records.plan import Port
 from profiler.records.recipe import EncoderScheme, Precision, Recipe
 from profiler.records.record import DType
@@ -29,7 +29,9 @@ with quiet():  # at import coremltools tells of what only macOS has, and of torc
     import coremltools
     from coremltools.proto import FeatureTypes_pb2
 
+    from exporters.runtimes.coreml_coded import CodedWeights, with_weights
     from exporters.runtimes.coreml_operators import UNWANTED_PASS, register_operators
+    from exporters.runtimes.coreml_split import CannotSplit, split
     from exporters.verify_coreml import MilInterpreter
 
 ENDING = "mlpackage"
@@ -64,8 +66,13 @@ def check(recipe: Recipe) -> None:
         )
 
 
-def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Component:
-    """Write a part's functions as packages below `folder`. Raises ModelError where coremltools cannot convert one."""
+def export_part(
+    part: Part, folder: Path, recipe: Recipe, stages: Stages, *, limit_bytes: int = NEURAL_ENGINE_LIMIT_BYTES
+) -> Component:
+    """Write a part's functions as packages below `folder`, for the Neural Engine in pieces of at most `limit_bytes`.
+
+    Raises ModelError where coremltools cannot convert one.
+    """
     wanted = part.precision(recipe)
     # What weights are stored in is the scheme's; what is computed in is the recipe's, also for coded weights.
     computed: Precision = "fp32" if wanted == "fp32" else recipe.precision
@@ -73,44 +80,90 @@ def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Com
     files: list[str] = []
     for name, graph in part.graphs.items():
         stages.begin(f"export {part.name}.{name}")
-        path = function_path(part.name, name, ENDING)
         with stages.heartbeat():
-            specification, written = _write(f"{part.name}.{name}", graph, computed, folder / path)
-        files += [f"{path}/{file}" for file in written]
-        functions[name] = Function(
-            path=path,
-            inputs=_ports(specification.description.input),
-            outputs=_ports(specification.description.output),
-        )
+            pieces = _pieces(graph, computed, limit_bytes) if recipe.compute_unit == "all" else [graph]
+            links = [
+                _write_link(part.name, name if len(pieces) == 1 else f"{name}_{number}", piece, computed, folder, files)
+                for number, piece in enumerate(pieces, 1)
+            ]
+        functions[name] = _function(graph, links)
     return Component(
         functions=functions,
         files=tuple(files),
         parameters=part.parameters,
         precision=wanted,
-        notes=tuple(notes(wanted, sum((folder / file).stat().st_size for file in files))),
+        notes=tuple(notes(wanted, _sizes(functions, files, folder), limit_bytes)),
     )
 
 
-def notes(precision: Precision | EncoderScheme, size_bytes: int) -> Iterator[str]:
-    """Say what a device will make of a component."""
+def notes(
+    precision: Precision | EncoderScheme, sizes: Sequence[Sequence[int]], limit_bytes: int = NEURAL_ENGINE_LIMIT_BYTES
+) -> Iterator[str]:
+    """Say what a device will make of a component; `sizes` are the bytes of each function's packages."""
     if precision == "nf4":
         yield (
             "Experimental, for the CPU and GPU only: a float16 table times a float16 scale fails to load on the Neural "
             "Engine (github.com/apple/coremltools, pull request 2688 and issue 2716, both open)."
         )
-    if size_bytes > NEURAL_ENGINE_LIMIT_BYTES:
-        yield (
-            f"{size_bytes / 1e9:.2f} GB in one piece: for the CPU and GPU only, as the Neural Engine takes up to "
-            f"{NEURAL_ENGINE_LIMIT_BYTES / 1e9:.0f} GB a model."
-        )
+    limit = f"the Neural Engine takes up to {limit_bytes / 1e9:.2g} GB a model"
+    for packages in sizes:
+        largest = max(packages)
+        if len(packages) > 1:
+            yield f"In {len(packages)} packages of up to {largest / 1e9:.2f} GB that run one after the other: {limit}."
+        elif largest > limit_bytes:
+            yield f"{largest / 1e9:.2f} GB in one piece: for the CPU and GPU only, as {limit}."
+
+
+def _pieces(graph: Graph, precision: Precision, limit_bytes: int) -> list[Graph]:
+    """Cut a graph for the Neural Engine; it stays whole where it cannot be cut, or not be traced."""
+    try:
+        with quiet():
+            return split(graph, limit_bytes, halves=precision == "fp16")
+    except CannotSplit:
+        return [graph]
+
+
+def _write_link(part: str, name: str, graph: Graph, precision: Precision, folder: Path, files: list[str]) -> Link:
+    path = function_path(part, name, ENDING)
+    specification, written = _write(f"{part}.{name}", graph, precision, folder / path)
+    files += [f"{path}/{file}" for file in written]
+    description = specification.description
+    return Link(path=path, inputs=_ports(description.input), outputs=_ports(description.output))
+
+
+def _function(graph: Graph, links: Sequence[Link]) -> Function:
+    """Describe a function by its pieces; a boundary between them is none of its own."""
+    inputs = {port.name: port for link in links for port in link.inputs}
+    outputs = {port.name: port for link in links for port in link.outputs}
+    whole = len(links) == 1
+    return Function(
+        path=links[0].path,
+        inputs=links[0].inputs if whole else tuple(inputs[name] for name in graph.inputs if name in inputs),
+        outputs=links[0].outputs if whole else tuple(outputs[name] for name in graph.outputs),
+        chain=() if whole else tuple(links),
+    )
+
+
+def _sizes(functions: Mapping[str, Function], files: Sequence[str], folder: Path) -> list[list[int]]:
+    return [
+        [
+            sum((folder / file).stat().st_size for file in files if file.startswith(f"{link.path}/"))
+            for link in function.links
+        ]
+        for function in functions.values()
+    ]
 
 
 def _write(name: str, graph: Graph, precision: Precision, destination: Path) -> tuple[Any, list[str]]:
-    with tempfile.TemporaryDirectory() as scratch:
-        model = _convert(name, graph, precision, Path(scratch) / f"model.{ENDING}")
+    destination.parent.mkdir(parents=True, exist_ok=True)
+    # Beside the destination, so that large files are moved there and not copied.
+    with tempfile.TemporaryDirectory(dir=destination.parent, prefix=".") as scratch:
+        coded = CodedWeights()
+        model = _convert(name, graph, precision, coded, Path(scratch) / f"model.{ENDING}")
         specification = model.get_spec()
         _strip(specification)
         weights = Path(model.weights_dir) / "weight.bin"
+        coded.put_into(specification, weights)
         written = write_package(
             destination,
             specification.SerializeToString(deterministic=True),
@@ -119,12 +172,12 @@ def _write(name: str, graph: Graph, precision: Precision, destination: Path) -> 
     return specification, written
 
 
-def _convert(name: str, graph: Graph, precision: Precision, destination: Path) -> Any:
-    """Return the converted model, its files in `destination`."""
+def _convert(name: str, graph: Graph, precision: Precision, coded: CodedWeights, destination: Path) -> Any:
+    """Return the converted model, its files in `destination`, its coded weights still to be put in."""
     inputs = [_input(port, example) for port, example in graph.inputs.items()]
     try:
         with quiet():
-            register_operators(precision)
+            register_operators(coded)
             program = torch.export.export(graph.module, tuple(graph.inputs.values()), strict=False)
             return coremltools.convert(
                 program.run_decompositions(_decompositions()),
@@ -132,7 +185,7 @@ def _convert(name: str, graph: Graph, precision: Precision, destination: Path) -
                 minimum_deployment_target=coremltools.target.iOS18,
                 compute_precision=_precision(precision, graph.wide),
                 inputs=inputs,
-                outputs=[coremltools.TensorType(name=port, dtype=np.float32) for port in graph.outputs],
+                outputs=_outputs(program, graph),
                 pass_pipeline=_passes(),
                 package_dir=str(destination),
                 skip_model_load=True,
@@ -145,7 +198,7 @@ def _precision(precision: Precision, wide: bool) -> Any:
     if precision == "fp32":
         return coremltools.precision.FLOAT32
     selects = coreml_precision.layer_computes_in_half if wide else coreml_precision.computes_in_half
-    return coremltools.transform.FP16ComputePrecision(op_selector=selects)
+    return coremltools.transform.FP16ComputePrecision(op_selector=with_weights(selects))
 
 
 def _passes() -> Any:
@@ -158,6 +211,14 @@ def _input(name: str, example: torch.Tensor) -> Any:
     if example.dtype not in _NUMPY:
         raise InternalError(f"graph input {name} is {example.dtype}; only float32 and int32 may be")
     return coremltools.TensorType(name=name, shape=tuple(example.shape), dtype=_NUMPY[example.dtype])
+
+
+def _outputs(program: torch.export.ExportedProgram, graph: Graph) -> list[Any]:
+    results = [node.meta["val"] for node in program.graph.output_node().args[0]]
+    return [
+        coremltools.TensorType(name=port, dtype=np.float32 if value.is_floating_point() else np.int32)
+        for port, value in zip(graph.outputs, results, strict=True)
+    ]
 
 
 def _decompositions() -> Mapping[Any, Any]:

@@ -20,12 +20,30 @@ class BundleFile(Record):
     sha256: str
 
 
-class Function(Record):
-    """One graph of a component; `path` is the file that a runner opens, or the folder of a Core ML package."""
+class Link(Record):
+    """One piece of a graph that is in several: what it takes and gives by name, and where it lies."""
 
     path: str
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
+
+
+class Function(Record):
+    """One graph of a component; `path` is the file that a runner opens, or the folder of a Core ML package.
+
+    A graph that is too large for one file is in `chain`: pieces that run one after the other, each taking inputs of
+    the function and outputs of earlier pieces. `path` is then the first one's.
+    """
+
+    path: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    chain: tuple[Link, ...] = ()
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """Return the pieces, of which there is one where the graph is whole."""
+        return self.chain or (Link(path=self.path, inputs=self.inputs, outputs=self.outputs),)
 
 
 class Difference(Record):

@@ -17,8 +17,9 @@ with quiet():
     import coremltools
     from coremltools.converters.mil import Builder
 
-from exporters.coreml_package import open_package, write_package
+from exporters.coreml_package import write_package
 from exporters.verify_coreml import Program, read_program
+from profiler.runner.engines.coreml_package import open_package
 
 
 def save(

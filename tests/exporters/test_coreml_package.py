@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from exporters.coreml_package import blob_path, open_package, write_package
+from exporters.coreml_package import write_package
 from profiler.errors import InvalidRecord
+from profiler.runner.engines.coreml_package import blob_path, open_package
 
 MODEL, WEIGHTS = "com.apple.CoreML/model.mlmodel", "com.apple.CoreML/weights"
 
@@ -55,7 +56,8 @@ def test_the_files_that_are_written_are_told(tmp_path: Path) -> None:
 
 
 def test_the_same_content_has_the_same_bytes(package: Path, tmp_path: Path) -> None:
-    write_package(tmp_path / "b.mlpackage", b"model", tmp_path / "weights")
+    (tmp_path / "again").write_bytes(b"weights")
+    write_package(tmp_path / "b.mlpackage", b"model", tmp_path / "again")
     assert (tmp_path / "b.mlpackage" / "Manifest.json").read_bytes() == (package / "Manifest.json").read_bytes()
 
 

@@ -11,13 +11,14 @@ import torch
 
 pytest.importorskip("coremltools")
 
-from exporters.coreml_package import open_package
+from exporters.mil_constants import rounded
 from exporters.mil_ops import OPERATIONS, Unsupported
 from exporters.mil_weights import Blobs, BrokenBlob
-from exporters.verify_coreml import MilInterpreter, read_program, rounded
+from exporters.verify_coreml import MilInterpreter, read_program
 from profiler.errors import InvalidRecord
 from profiler.records.bundle import Component, Function
 from profiler.records.plan import Port
+from profiler.runner.engines.coreml_package import open_package
 from profiler.runner.engines.engine import EngineFailure
 from tests.exporters.mil_programs import Builder, load, save
 

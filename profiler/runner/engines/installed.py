@@ -17,17 +17,20 @@ from profiler.runner.engines.engine import Engine
 
 
 class Kind(NamedTuple):
-    """Where a runtime's engine is, the packages it imports (its own first), and the extra they are in."""
+    """Where a runtime's engine is, the packages it imports (its own first), the extra they are in, and the only
+    system that has it, where there is one."""
 
     module: str
     cls: str
     packages: tuple[str, ...]
     extra: str | None
+    system: str | None = None
 
 
 KINDS: dict[EngineName, Kind] = {
     "onnxruntime": Kind("onnxruntime_engine", "OnnxRuntimeEngine", ("onnxruntime",), None),
     "executorch": Kind("executorch_engine", "ExecutorchEngine", ("executorch", "torch"), "executorch"),
+    "coreml": Kind("coreml_engine", "CoremlEngine", ("coremltools",), "coreml", system="Darwin"),
 }
 # Backends that ExecuTorch's Python package cannot run, and where they can be.
 _ELSEWHERE: dict[Backend, str] = {
@@ -49,12 +52,9 @@ def engine_for(runtime: Runtime, backend: Backend | None = None) -> EngineName:
     name = _BY_RUNTIME.get(runtime, runtime)
     if name in KINDS or name in plugins.plugins(plugins.ENGINES):
         plugins.find(plugins.ENGINES, name, KINDS)
+        if name in KINDS and not _on_this_system(KINDS[name]):
+            raise lack_of(name)
         return name
-    if runtime == "coreml":
-        raise InputError(
-            f"Core ML runs on Apple devices only; this machine has {platform.system()} on {platform.machine()}",
-            hint="Here its bundles can be exported, which verifies them with an interpreter: profile export --help",
-        )
     known = {*_BY_RUNTIME, *plugins.plugins(plugins.ENGINES)}
     raise UnknownName("runtime", runtime, known, hint="No engine here runs its bundles; a plug-in may bring one.")
 
@@ -99,6 +99,12 @@ def lack_of(name: EngineName) -> InputError:
         return InputError(
             f"this runner has no engine {name!r}, which this bundle needs", hint="Install the plug-in that brings it."
         )
+    if not _on_this_system(KINDS[name]):
+        return InputError(
+            f"Core ML runs on Apple devices only; this machine has {platform.system()} on {platform.machine()}, not "
+            "macOS",
+            hint="Here its bundles can be exported, which verifies them with an interpreter: profile export --help",
+        )
     extra = KINDS[name].extra
     what = f"this runner has no {name}; running this bundle"
     if extra is None:
@@ -106,8 +112,12 @@ def lack_of(name: EngineName) -> InputError:
     return MissingExtra(what, extra)
 
 
+def _on_this_system(kind: Kind) -> bool:
+    return kind.system in (None, platform.system())
+
+
 def _version(kind: Kind) -> str | None:
-    if any(find_spec(package) is None for package in kind.packages):
+    if not _on_this_system(kind) or any(find_spec(package) is None for package in kind.packages):
         return None
     try:
         return version(kind.packages[0])

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 
 pytest.importorskip("coremltools")
 
-from exporters.coreml_package import open_package
 from exporters.parts import Graph, Part
 from exporters.progress import Stages
 from exporters.quantize import nf4
@@ -29,6 +28,7 @@ from exporters.verify_coreml import MilInterpreter, Program, read_program, read_
 from profiler.errors import InputError, InternalError, MissingExtra, ModelError
 from profiler.records.bundle import Component
 from profiler.records.recipe import EncoderScheme, Precision
+from profiler.runner.engines.coreml_package import open_package
 from tests.exporters.runtimes.test_onnx import Branches, Doubles, part_of, two_layers
 from tests.exporters.small_pipelines import small_recipe
 
@@ -86,7 +86,7 @@ def export_two_layers(folder: Path) -> Component:
 def encoder_part() -> Part:
     ids = torch.arange(LENGTH, dtype=torch.int32)[None]
     graph = Graph(module=Encoder().eval(), inputs={"input_ids": ids}, outputs=("text_states",))
-    return Part(name="text_encoder", graphs={"encode": graph})
+    return Part(name="text_encoder", graphs={"encode": graph}, encodes_text=True)
 
 
 def write(scheme: EncoderScheme, precision: Precision, folder: Path) -> Written:
@@ -207,7 +207,8 @@ def test_a_coded_encoder_computes_what_pytorch_does_with_the_same_weights(
 
 
 def codes_in(program: Program, kind: str, port: str) -> list[np.ndarray[Any, Any]]:
-    return [program.constants[str(step.bind[port])].numpy() for step in program.steps if step.kind == kind]
+    coded = program.constants.coded.values()
+    return [program.constants[each.bind[port]].numpy() for each in coded if each.kind == kind]
 
 
 @pytest.mark.parametrize("precision", ["fp32", "fp16"])
@@ -243,8 +244,9 @@ def test_int8_codes_come_back_from_the_package_as_they_were(
 
 def test_no_weight_is_there_a_second_time_in_more_bits(coded: Callable[[EncoderScheme, Precision], Written]) -> None:
     for scheme in ("nf4", "int8"):
-        constants = program_of(coded(scheme, "fp16")).constants.values()
-        wide = [value for value in constants if isinstance(value, Tensor) and value.is_floating_point()]
+        constants = program_of(coded(scheme, "fp16")).constants
+        stored = (constants[name] for name in constants if name not in constants.coded)
+        wide = [value for value in stored if isinstance(value, Tensor) and value.is_floating_point()]
         assert max(value.numel() for value in wide) <= WORDS * WIDTH // nf4.BLOCK
 
 
@@ -256,9 +258,16 @@ def test_nf4_carries_a_note_on_where_it_runs(coded: Callable[[EncoderScheme, Pre
 
 
 def test_a_component_beyond_the_neural_engine_says_so() -> None:
-    (note,) = coreml.notes("fp16", 1_720_000_000)
+    (note,) = coreml.notes("fp16", [[1_720_000_000]])
     assert note == "1.72 GB in one piece: for the CPU and GPU only, as the Neural Engine takes up to 1 GB a model."
-    assert list(coreml.notes("fp16", 895_000_000)) == []
+    assert list(coreml.notes("fp16", [[895_000_000]])) == []
+
+
+def test_a_component_that_was_split_for_it_says_so() -> None:
+    (note,) = coreml.notes("fp16", [[895_000_000], [860_000_000, 870_000_000]])
+    assert note == (
+        "In 2 packages of up to 0.87 GB that run one after the other: the Neural Engine takes up to 1 GB a model."
+    )
 
 
 def test_a_boundary_of_another_type_is_an_internal_error(tmp_path: Path) -> None:

@@ -10,12 +10,12 @@ from torch import nn
 
 pytest.importorskip("coremltools")
 
-from exporters.coreml_package import open_package
 from exporters.parts import Graph, Part
 from exporters.progress import Stages
 from exporters.runtimes.coreml import export_part
 from exporters.verify import difference
 from exporters.verify_coreml import MilInterpreter, read_program
+from profiler.runner.engines.coreml_package import open_package
 from tests.exporters.small_pipelines import small_recipe
 from tests.exporters.wide_networks import LargeNorm, LargeResidual, LinearAttention, PlainAttention, graph_of
 

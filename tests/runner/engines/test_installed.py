@@ -7,11 +7,11 @@ import onnxruntime
 import pytest
 
 from profiler.errors import InputError
-from profiler.runner.engines.installed import KINDS, engine_for, installed, lack_of
+from profiler.runner.engines.installed import KINDS, engine_for, installed, lack_of, open_engine
 
 
 def test_the_products_own_engines_are_known() -> None:
-    assert set(KINDS) == {"onnxruntime", "executorch"}
+    assert set(KINDS) == {"onnxruntime", "executorch", "coreml"}
 
 
 def test_what_is_installed_is_told_with_its_version() -> None:
@@ -34,8 +34,11 @@ print(open_engine("onnxruntime", threads=1).name, frameworks())
 
 def test_a_recipe_that_nothing_here_runs_is_refused() -> None:
     assert (engine_for("onnx"), engine_for("executorch")) == ("onnxruntime", "executorch")
-    with pytest.raises(InputError, match="Core ML runs on Apple devices only; this machine has"):
+    with pytest.raises(InputError, match=r"Core ML runs on Apple devices only; this machine has .*, not macOS"):
         engine_for("coreml")
+    with pytest.raises(InputError, match="not macOS"):
+        open_engine("coreml", threads=None)
+    assert "coreml" not in installed()  # also where coremltools is, which exports everywhere
     assert engine_for("executorch", "xnnpack") == "executorch"
     with pytest.raises(InputError, match="no coreml backend; programs for it run in apps for Apple devices"):
         engine_for("executorch", "coreml")
