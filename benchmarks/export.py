@@ -1,15 +1,16 @@
-"""What our export to Core ML costs beside the bare toolchain: `python -m benchmarks.export_coreml [--repeats N]`.
+"""What our exports cost beside the bare toolchains: `python -m benchmarks.export [--runtime NAME …] [--repeats N]`.
 
-The U-Net of benchmarks.large_pipeline (59 M parameters, float16) is written as a package by `export_part`, and by
-torch.export and coremltools.convert alone with the same decompositions, target and precision. Each has a process of
-its own, in turn; compared are the medians of the wall time after all imports, and of the peak resident memory.
+The U-Net of benchmarks.large_pipeline (59 M parameters) is written by `export_part`, and by the toolchain's own calls
+alone with the same options: torch.onnx.export and save; torch.export, to_edge_transform_and_lower for XNNPACK and
+to_executorch; torch.export and coremltools.convert. Each has a process of its own, in turn; compared are the medians of
+the wall time after all imports, and of the peak of RssAnon + RssShmem.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
+import os
 import statistics
 import subprocess
 import sys
@@ -22,7 +23,7 @@ from typing import Any, NamedTuple
 from rich.console import Console
 
 from benchmarks.verdicts import Verdict, exit_code, judge, load_now, load_since, print_verdicts
-from profiler.quantities import KIB, format_bytes
+from profiler.quantities import format_bytes
 
 WALL_LIMIT, MEMORY_LIMIT = 1.10, 1.05
 SIDES = ("bare", "ours")
@@ -33,7 +34,7 @@ class Taken(NamedTuple):
 
     wall_s: float
     peak_bytes: int
-    package_bytes: int
+    file_bytes: int
 
 
 def unet_part() -> Any:
@@ -54,24 +55,56 @@ def unet_part() -> Any:
     return Part(name="denoiser", graphs={"predict": Graph(module=Denoiser(unet), inputs=inputs, outputs=("noise",))})
 
 
-def export_ours(part: Any, folder: Path) -> None:
-    """Write the package as an export does."""
+def export_ours(runtime: str, part: Any, folder: Path) -> None:
+    """Write the component as an export does."""
     from exporters.progress import Stages
-    from exporters.runtimes.coreml import export_part
+    from exporters.runtimes import runtime as target
     from profiler.records.recipe import recipe_of
 
-    export_part(part, folder, recipe_of(256, 256, runtime="coreml"), Stages())
+    target(runtime).export_part(part, folder, recipe_of(256, 256, runtime=runtime), Stages())
 
 
-def export_bare(part: Any, folder: Path) -> None:
-    """Write the package with nothing but the toolchain."""
+def export_onnx(graph: Any, folder: Path) -> None:
+    """Write ONNX with nothing but the toolchain."""
+    import torch
+
+    program = torch.onnx.export(
+        graph.module,
+        tuple(graph.inputs.values()),
+        input_names=list(graph.inputs),
+        output_names=list(graph.outputs),
+        opset_version=20,
+        dynamo=True,
+        optimize=True,
+        verbose=False,
+    )
+    assert program is not None
+    program.save(folder / "bare.onnx", external_data=True)
+
+
+def export_executorch(graph: Any, folder: Path) -> None:
+    """Write an XNNPACK program with nothing but the toolchain."""
+    import torch
+    from executorch.backends.xnnpack.partition.xnnpack_partitioner import XnnpackPartitioner
+    from executorch.exir import EdgeCompileConfig, to_edge_transform_and_lower
+
+    with torch.no_grad():
+        program = torch.export.export(graph.module, tuple(graph.inputs.values()), strict=False)
+    edge = to_edge_transform_and_lower(
+        program, partitioner=[XnnpackPartitioner()], compile_config=EdgeCompileConfig(_check_ir_validity=False)
+    )
+    with (folder / "bare.pte").open("wb") as stream:
+        edge.to_executorch().write_to_file(stream)
+
+
+def export_coreml(graph: Any, folder: Path) -> None:
+    """Write a package with nothing but the toolchain."""
     import coremltools
     import numpy as np
     import torch
 
     from exporters.runtimes.coreml import _decompositions
 
-    (graph,) = part.graphs.values()
     program = torch.export.export(graph.module, tuple(graph.inputs.values()), strict=False)
     coremltools.convert(
         program.run_decompositions(_decompositions()),
@@ -88,34 +121,42 @@ def export_bare(part: Any, folder: Path) -> None:
     )
 
 
-def export_once(side: str, folder: Path) -> Taken:
+BARE = {"onnx": export_onnx, "executorch": export_executorch, "coreml": export_coreml}
+
+
+def export_once(runtime: str, side: str, folder: Path) -> Taken:
     """Export in this process."""
-    import exporters.runtimes.coreml  # noqa: F401 - not what is timed
+    from benchmarks.export_matrix import TreePeak
+    from exporters.runtimes import runtime as target
 
+    target(runtime)  # imports the toolchain, which is not what is timed
     part = unet_part()
-    export = export_ours if side == "ours" else export_bare
+    peak = TreePeak(os.getpid())
     begin = time.monotonic()
-    export(part, folder)
+    if side == "ours":
+        export_ours(runtime, part, folder)
+    else:
+        (graph,) = part.graphs.values()
+        BARE[runtime](graph, folder)
     wall_s = time.monotonic() - begin
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB
-    return Taken(wall_s, peak, sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()))
+    return Taken(wall_s, peak.end(), sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()))
 
 
-def compare(repeats: int, console: Console) -> list[Verdict]:
+def compare(runtime: str, repeats: int, console: Console) -> list[Verdict]:
     """Export both ways in fresh processes, print what each took, and judge the ratios of the medians."""
     taken: dict[str, list[Taken]] = {side: [] for side in SIDES}
     for _ in range(repeats):
         for side in SIDES:
-            found = _in_fresh_process(side)
+            found = _in_fresh_process(runtime, side)
             taken[side].append(found)
             console.print(
-                f"{side}: {found.wall_s:.1f} s, {format_bytes(found.peak_bytes)} peak, "
-                f"{format_bytes(found.package_bytes)} written"
+                f"{runtime}, {side}: {found.wall_s:.1f} s, {format_bytes(found.peak_bytes)} peak, "
+                f"{format_bytes(found.file_bytes)} written"
             )
     wall, peak = (_ratio(taken, place) for place in (0, 1))
     return [
-        judge("wall time over the bare toolchain's", "", wall, WALL_LIMIT),
-        judge("peak resident memory over the bare toolchain's", "", peak, MEMORY_LIMIT),
+        judge(f"{runtime}: wall time over the bare toolchain's", "", wall, WALL_LIMIT),
+        judge(f"{runtime}: peak memory over the bare toolchain's", "", peak, MEMORY_LIMIT),
     ]
 
 
@@ -124,9 +165,10 @@ def _ratio(taken: dict[str, list[Taken]], place: int) -> float:
     return ours / bare
 
 
-def _in_fresh_process(side: str) -> Taken:
+def _in_fresh_process(runtime: str, side: str) -> Taken:
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "benchmarks.export_coreml", "--one", side, "--folder", folder]
+        command = [sys.executable, "-m", "benchmarks.export", "--runtime", runtime, "--one", side]
+        command += ["--folder", folder]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
     if ended.returncode:
         raise SystemExit(f"{side} ended with {ended.returncode}: {ended.stderr[-2000:]}")
@@ -137,14 +179,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Compare, or do one process's part."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=3, help="exports of each kind")
+    parser.add_argument("--runtime", nargs="*", choices=BARE, default=list(BARE))
     parser.add_argument("--one", choices=SIDES, help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     asked = parser.parse_args(arguments)
     if asked.one:
-        print(json.dumps(export_once(asked.one, asked.folder)))
+        print(json.dumps(export_once(asked.runtime[0], asked.one, asked.folder)))
         return 0
     console, before = Console(), load_now()
-    verdicts = compare(asked.repeats, console)
+    verdicts = [verdict for runtime in asked.runtime for verdict in compare(runtime, asked.repeats, console)]
     print_verdicts(verdicts, load_since(before), console)
     return exit_code(verdicts)
 
