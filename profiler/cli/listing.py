@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from profiler import catalog, plugins
+from profiler.bundle_files import load_manifest
 from profiler.cli.output import print_json, print_result
 from profiler.cli.places import open_device
 from profiler.clock import RealClock
@@ -62,7 +63,13 @@ def _cells(spec: ModelSpec) -> tuple[str, ...]:
     weights = "in the package" if spec.embedded else spec.repo
     licence = f"{spec.licence.name}, {spec.licence.commercial_use}"
     size = f"{spec.width}×{spec.height}"
-    return ", ".join(spec.tasks), size, format_count(spec.parameters), licence, ready, weights
+    return ", ".join(spec.tasks), size, format_count(spec.parameters or _counted(spec)), licence, ready, weights
+
+
+def _counted(spec: ModelSpec) -> int | None:
+    """Count the parameters of a bundle that ships with the product."""
+    folder = catalog.shipped_bundle(spec)
+    return sum(part.parameters for part in load_manifest(folder).components.values()) if folder else None
 
 
 def _table(*columns: str) -> Table:
