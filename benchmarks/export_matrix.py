@@ -218,8 +218,8 @@ def _described(bundle: Any, folder: Path, took: dict[str, Any]) -> dict[str, Any
 def _table(row: dict[str, Any]) -> Table:
     title = f"{row['model']} · {row['runtime']} · {row['precision']} · text encoder {row['text_encoder']}"
     table = Table(title=title, title_justify="left", box=None)
-    for name in ("component", "parameters", "MB", "relative error", "s", "peak GiB"):
-        table.add_column(name, justify="left" if name == "component" else "right")
+    for name in ("component", "parameters", "MB", "relative error", "s", "peak GiB", "placement"):
+        table.add_column(name, justify="left" if name in ("component", "placement") else "right")
     for name, found in row["components"].items():
         table.add_row(name, *_cells(found))
     table.add_row("whole export", "", *_totals(row))
@@ -233,7 +233,14 @@ def _cells(found: dict[str, Any]) -> tuple[str, ...]:
         "not run" if found["error"] is None else f"{found['error']:.1e}",
         "–" if found["wall_s"] is None else f"{found['wall_s']:.0f}",
         "–" if found["peak_bytes"] is None else f"{found['peak_bytes'] / GIB:.2f}",
+        _placement(found["notes"]),
     )
+
+
+def _placement(notes: list[str]) -> str:
+    """Return what an export knows of where a component runs: ONNX Runtime here has the CPU alone, and Core ML decides
+    on the device."""
+    return " ".join(note.partition(": ")[2] for note in notes if "subgraphs" in note) or "–"
 
 
 def _totals(row: dict[str, Any]) -> tuple[str, ...]:
@@ -262,7 +269,8 @@ def markdown(rows: list[dict[str, Any]]) -> str:
         for row in rows
     )
     parts_head = (
-        "| export | component | parameters | MB | relative error | s | peak GiB |\n|---|---|--:|--:|--:|--:|--:|\n"
+        "| export | component | parameters | MB | relative error | s | peak GiB | placement |\n"
+        "|---|---|--:|--:|--:|--:|--:|---|\n"
     )
     parts = "".join(
         f"| {row['model']} {row['runtime']} {row['text_encoder']} | {name} | {' | '.join(_cells(found))} |\n"

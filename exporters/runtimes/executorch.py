@@ -18,7 +18,7 @@ from exporters.quiet import quiet
 from exporters.runtimes import Runtime
 from exporters.runtimes.executorch_coded import CodedForms
 from exporters.runtimes.executorch_forms import ExecutorchForms
-from exporters.runtimes.executorch_graph import check_norms, check_taken, sink
+from exporters.runtimes.executorch_graph import check_norms, check_taken, placement, sink
 from exporters.runtimes.executorch_half import HalfInside
 from exporters.runtimes.layout import function_path
 from profiler.errors import InputError, InternalError, MissingExtra, ModelError, first_line
@@ -40,20 +40,23 @@ def export_part(part: Part, folder: Path, recipe: Recipe, stages: Stages) -> Com
     precision = part.precision(recipe)
     computed = _computed(part, recipe)
     functions: dict[str, Function] = {}
+    notes = list(_notes(part)) if computed == "fp16" and recipe.backend == "xnnpack" else []
     for name, graph in part.graphs.items():
         stages.begin(f"lower {part.name}.{name}")
         with stages.heartbeat():
             program = _traced(f"{part.name}.{name}", graph, computed, recipe.backend)
             path = function_path(part.name, name, "pte")
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            write(lower(f"{part.name}.{name}", program, recipe.backend, computed), folder / path)
+            edge = lower(f"{part.name}.{name}", program, recipe.backend, computed)
+            notes += [f"{name}: {placement(edge)}"] if part.parameters else []
+            write(edge, folder / path)
         functions[name] = Function(path=path, inputs=_inputs(graph), outputs=_outputs(graph, program))
     return Component(
         functions=functions,
         files=tuple(function.path for function in functions.values()),
         parameters=part.parameters,
         precision=precision,
-        notes=tuple(_notes(part)) if computed == "fp16" and recipe.backend == "xnnpack" else (),
+        notes=tuple(notes),
     )
 
 
@@ -68,7 +71,7 @@ def check(recipe: Recipe) -> None:
             "--runtime coreml.",
         )
     if recipe.backend == "coreml" and find_spec("coremltools") is None:
-        raise MissingExtra("exporting to ExecuTorch's Core ML backend", "coreml")
+        raise MissingExtra("exporting to ExecuTorch's Core ML backend", "export")
 
 
 def unverified(recipe: Recipe) -> str | None:

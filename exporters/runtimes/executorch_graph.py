@@ -19,6 +19,13 @@ def islands(edge: Any) -> int:
     return sum("executorch_call_delegate" in str(node.target) for node in nodes)
 
 
+def placement(edge: Any) -> str:
+    """Say how much of a lowered function was delegated."""
+    called = [node for node in edge.exported_program().graph.nodes if node.op == "call_function"]
+    left = [node for node in called if "delegate" not in str(node.target) and "getitem" not in str(node.target)]
+    return f"{islands(edge)} delegated subgraphs, {len(left)} operations left to portable kernels"
+
+
 def check_norms(name: str, program: ExportedProgram) -> None:
     """Refuse a norm of halves, however it came here: this runtime computes it wrong and says nothing."""
     for node in program.graph.nodes:
