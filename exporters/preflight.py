@@ -13,18 +13,15 @@ import psutil
 from exporters.parts import Part
 from profiler.errors import InputError
 from profiler.quantities import format_bytes
-from profiler.records.recipe import BITS_PER_WEIGHT, EncoderScheme, Precision, Recipe
+from profiler.records.recipe import BITS_PER_WEIGHT, Recipe
 
-# Peak RssAnon + RssShmem of the process that makes a component, in bytes per parameter beyond what the toolchain
-# itself takes: the largest of the rows of docs/exporters.md for that runtime and form (benchmarks/export_matrix.py),
-# rounded up.
-_BASE_BYTES = 1_300_000_000
-_PER_PARAMETER: dict[str, dict[Precision | EncoderScheme, float]] = {
-    "onnx": {"fp32": 9.0, "fp16": 9.0, "int8": 5.0, "nf4": 3.0},
-    "executorch": {"fp32": 13.0, "fp16": 13.0, "int8": 8.0, "nf4": 5.0},
-    "coreml": {"fp32": 13.0, "fp16": 9.0, "int8": 5.0, "nf4": 4.0},
-}
-_OTHERS = 13.0  # a plug-in's runtime: as bad as the worst here
+# What making a component takes at least (docs/exporters.md has what it took): a process with its toolchain; for
+# weights that stay floats, themselves in float32 and what the toolchain or an engine makes of them; coded weights
+# hardly more than once, and the largest of them twice in float32, as it is read and as it is run.
+_PROCESS_BYTES = 800_000_000
+_PER_FLOAT = 8
+_CODES_TIMES = 1.1
+_PER_WEIGHT_OF_THE_LARGEST = 8
 # What is written besides the bundle: a toolchain's own files of the component at hand.
 _SPARE_DISK_BYTES = 200_000_000
 _CGROUPS = (
@@ -53,8 +50,8 @@ def check_room(parts: Iterable[Part], recipe: Recipe, room: Room) -> None:
     needed = memory_bytes(largest, recipe)
     if needed > room.memory_bytes:
         raise InputError(
-            f"{largest.name} ({largest.parameters / 1e6:,.0f} M parameters as {largest.precision(recipe)}) takes about "
-            f"{format_bytes(needed)} of memory to export for {recipe.runtime}; "
+            f"{largest.name} ({largest.parameters / 1e6:,.0f} M parameters as {largest.precision(recipe)}) takes at "
+            f"least {format_bytes(needed)} of memory to export for {recipe.runtime}; "
             f"{format_bytes(room.memory_bytes)} are free",
             hint=_less_memory(largest, recipe),
         )
@@ -68,10 +65,17 @@ def check_room(parts: Iterable[Part], recipe: Recipe, room: Room) -> None:
 
 
 def memory_bytes(part: Part, recipe: Recipe) -> int:
-    """Estimate the peak of making a component."""
+    """Estimate what making a component takes at least."""
     form = part.precision(recipe)
-    per_parameter = _PER_PARAMETER.get(recipe.runtime, {}).get(form, _OTHERS)
-    return round(_BASE_BYTES + per_parameter * part.parameters)
+    if not part.encodes_text or form == "fp32":
+        return _PROCESS_BYTES + _PER_FLOAT * part.parameters
+    codes = _CODES_TIMES * part.parameters * BITS_PER_WEIGHT[form] / 8
+    return round(_PROCESS_BYTES + codes + _PER_WEIGHT_OF_THE_LARGEST * _largest(part))
+
+
+def _largest(part: Part) -> int:
+    """Count the weights of the largest matrix."""
+    return max((weight.numel() for module in part.modules for weight in module.parameters()), default=0)
 
 
 def disk_bytes(parts: Iterable[Part], recipe: Recipe) -> int:
