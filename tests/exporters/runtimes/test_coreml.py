@@ -291,7 +291,7 @@ def test_doubles_inside_end_as_float32(tmp_path: Path) -> None:
 def test_without_coremltools_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "coremltools", None)  # what an import of a package that is not there finds
     monkeypatch.delitem(sys.modules, "exporters.runtimes.coreml")
-    with pytest.raises(MissingExtra, match=r"exporting to Core ML needs .*\n.*\[coreml\].*make install-coreml"):
+    with pytest.raises(MissingExtra, match=r"exporting to Core ML needs .*\n.*\[export\].*make install-export"):
         runtime("coreml")
 
 
