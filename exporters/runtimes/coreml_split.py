@@ -1,12 +1,13 @@
-"""Cuts a graph into pieces whose weights stay below a limit, at the nodes where the fewest bytes cross.
+"""Cuts a graph into as few pieces as keep their weights below a limit, where the fewest bytes cross.
 
 What crosses is carried as float32 or int32, as at any boundary. A weight that two pieces need is in both.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from math import ceil, inf
+from math import inf
 
 import torch
 from torch import Tensor, fx
@@ -15,8 +16,6 @@ from exporters.parts import Graph
 
 # A package holds a little more than its weights: the program, and alignment.
 _FILLED = 0.98
-# How many pieces more than the fewest are tried, where weights cannot be parted evenly.
-_MORE = 3
 
 
 class CannotSplit(Exception):
@@ -29,14 +28,15 @@ def split(graph: Graph, limit_bytes: int, *, halves: bool) -> list[Graph]:
     Their inputs are the graph's own and the outputs of earlier ones, by name; what is only handed on is called
     `between_N`. Returns the graph itself where it is small enough. Raises CannotSplit.
     """
-    if _bytes_of(graph.module, halves) <= limit_bytes:
+    limit = limit_bytes * _FILLED
+    if _bytes_of(graph.module, halves) <= limit:
         return [graph]
     try:
         program = torch.export.export(graph.module, tuple(graph.inputs.values()), strict=False)
     except Exception as error:  # whatever the model's own code raises, which its conversion will raise again
         raise CannotSplit("it cannot be traced") from error
     traced = _Traced(graph, program.module(check_guards=False), halves)
-    cuts = traced.cuts(0, limit_bytes * _FILLED)
+    cuts = traced.cuts(limit)
     return [traced.piece(start, end) for start, end in zip([0, *cuts], [*cuts, len(traced.steps)], strict=True)]
 
 
@@ -50,6 +50,10 @@ def _bytes_of(module: torch.nn.Module, halves: bool) -> int:
     return sum(weight_bytes(tensor, halves) for tensor in tensors.values())
 
 
+# Where a piece begins → the bytes that cross before it, and the cuts.
+_Routes = dict[int, tuple[float, tuple[int, ...]]]
+
+
 class _Traced:
     """A graph as it was traced: its steps in order, and the weights that they take."""
 
@@ -58,11 +62,7 @@ class _Traced:
         nodes = list(module.graph.nodes)
         self.steps = [node for node in nodes if node.op not in ("placeholder", "get_attr", "output")]
         self._at = {node: place for place, node in enumerate(self.steps)}
-        self._weights = [
-            (weight_bytes(_attribute(module, node), halves), sorted(self._at[user] for user in node.users))
-            for node in nodes
-            if node.op == "get_attr"
-        ]
+        self._sizes = {node: weight_bytes(_attribute(module, node), halves) for node in nodes if node.op == "get_attr"}
         inputs = [node for node in nodes if node.op == "placeholder"]
         results = next(node for node in nodes if node.op == "output").args[0]
         self._names: dict[fx.Node, str] = dict(zip(inputs, graph.inputs, strict=True))
@@ -72,29 +72,41 @@ class _Traced:
             raise CannotSplit("an output is another one too, or an input")
         self._names |= dict(zip(results, graph.outputs, strict=True))
 
-    def cuts(self, start: int, limit: float) -> list[int]:
-        """Return where to cut what lies from a step on. Raises CannotSplit."""
-        rest = self._bytes(start, len(self.steps))
-        if rest <= limit:
-            return []
-        fewest = ceil(rest / limit) - 1
-        for pieces in range(fewest, fewest + _MORE):
-            fitting = [
-                (self._crossing(cut), abs(self._bytes(start, cut) - rest / (pieces + 1)), cut)
-                for cut in range(start + 1, len(self.steps))
-                if self._bytes(start, cut) <= limit and self._bytes(cut, len(self.steps)) <= pieces * limit
-            ]
-            crossing, _, cut = min(fitting, default=(inf, 0.0, 0))
-            if crossing < inf:
-                return [cut, *self.cuts(cut, limit)]
+    def cuts(self, limit: float) -> list[int]:
+        """Return where to cut: as few pieces as can be, and of those ways the one by which the fewest bytes cross.
+
+        Raises CannotSplit.
+        """
+        reach = [self._reach(start, limit) for start in range(len(self.steps))]
+        crossing = self._crossing()
+        routes: _Routes = {0: (0.0, ())}  # by where their next piece begins
+        while routes:
+            if ended := [route for start, route in routes.items() if reach[start] == len(self.steps)]:
+                return list(min(ended)[1])
+            routes = _one_piece_further(routes, reach, crossing)
         raise CannotSplit(f"no cut leaves pieces of at most {limit / 1e9:.2f} GB")
 
-    def _bytes(self, start: int, end: int) -> int:
-        return sum(size for size, places in self._weights if any(start <= place < end for place in places))
+    def _reach(self, start: int, limit: float) -> int:
+        """Return the last place where a piece may end that begins at a step."""
+        taken: set[fx.Node] = set()
+        size = 0
+        for end, step in enumerate(self.steps[start:], start):
+            more = {node for node in step.all_input_nodes if node in self._sizes} - taken
+            size += sum(self._sizes[node] for node in more)
+            if size > limit:
+                return end
+            taken |= more
+        return len(self.steps)
 
-    def _crossing(self, cut: int) -> float:
-        """Return the bytes made before a cut and taken after it; infinite for what no boundary carries."""
-        return sum(_carried_bytes(node) for node in self._crossing_nodes(cut))
+    def _crossing(self) -> list[float]:
+        """Return the bytes that are made before each place and taken after it; infinite where none can carry them."""
+        crossing = [0.0] * (len(self.steps) + 1)
+        for node, place in self._at.items():
+            last = max((self._at.get(user, place) for user in node.users), default=place)
+            carried = _carried_bytes(node) if last > place else 0.0
+            for cut in range(place + 1, last + 1):
+                crossing[cut] += carried
+        return crossing
 
     def _crossing_nodes(self, cut: int) -> list[fx.Node]:
         return [node for node in self.steps[:cut] if any(self._at.get(user, -1) >= cut for user in node.users)]
@@ -133,6 +145,16 @@ class _Traced:
     def _example(self, node: fx.Node) -> Tensor:
         known = self._examples.get(self._name(node)) if node not in self._at else None
         return known if known is not None else torch.zeros(node.meta["val"].shape, dtype=_carried(_dtype(node)))
+
+
+def _one_piece_further(routes: _Routes, reach: Sequence[int], crossing: Sequence[float]) -> _Routes:
+    found: _Routes = {}
+    for start, (bytes_so_far, cuts) in routes.items():
+        for cut in range(start + 1, reach[start] + 1):
+            total = bytes_so_far + crossing[cut]
+            if total < found.get(cut, (inf, ()))[0]:
+                found[cut] = (total, (*cuts, cut))
+    return found
 
 
 def _attribute(module: fx.GraphModule, node: fx.Node) -> Tensor:

@@ -75,7 +75,7 @@ def _more_engines(store: Path | None) -> Iterator[Finding]:
             yield _there(f"engine {name}", there[name])
         else:
             remedy = (lack_of(name).hint or "").strip()
-            yield _missing(f"engine {name}", f"its bundles (--runtime {kind.extra}) cannot be measured", remedy)
+            yield _missing(f"engine {name}", f"its bundles (--runtime {name}) cannot be measured", remedy)
 
 
 def _bundle(store: Path | None) -> Iterator[Finding]:

@@ -30,7 +30,7 @@ class Kind(NamedTuple):
 KINDS: dict[EngineName, Kind] = {
     "onnxruntime": Kind("onnxruntime_engine", "OnnxRuntimeEngine", ("onnxruntime",), None),
     "executorch": Kind("executorch_engine", "ExecutorchEngine", ("executorch", "torch"), "executorch"),
-    "coreml": Kind("coreml_engine", "CoremlEngine", ("coremltools",), "coreml", system="Darwin"),
+    "coreml": Kind("coreml_engine", "CoremlEngine", ("coremltools",), "export", system="Darwin"),
 }
 # Backends that ExecuTorch's Python package cannot run, and where they can be.
 _ELSEWHERE: dict[Backend, str] = {

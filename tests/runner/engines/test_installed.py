@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import onnxruntime
 import pytest
@@ -12,6 +14,11 @@ from profiler.runner.engines.installed import KINDS, engine_for, installed, lack
 
 def test_the_products_own_engines_are_known() -> None:
     assert set(KINDS) == {"onnxruntime", "executorch", "coreml"}
+
+
+def test_the_extras_that_bring_engines_are_the_projects() -> None:
+    project = tomllib.loads((Path(__file__).parents[3] / "pyproject.toml").read_text())["project"]
+    assert {kind.extra for kind in KINDS.values()} - {None} <= project["optional-dependencies"].keys()
 
 
 def test_what_is_installed_is_told_with_its_version() -> None:
