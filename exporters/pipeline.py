@@ -25,7 +25,7 @@ from exporters.tasks import TOKENIZER, PlannedTask, Planner
 from exporters.verify import Verifier
 from exporters.weights import weights_of
 from profiler import codec
-from profiler.bundle_files import MANIFEST, describe, written_whole
+from profiler.bundle_files import MANIFEST, check_free, describe, written_whole
 from profiler.errors import InputError
 from profiler.records.bundle import (
     Bundle,
@@ -64,6 +64,7 @@ def export(
     InputError (and MissingSource) for what cannot be loaded or expressed, ModelError for what torch cannot export,
     BeyondTolerance for what came out different.
     """
+    check_free(destination)
     settings = dict(tasks or spec.tasks)
     family, target = family_of(spec.family), runtime(recipe.runtime)
     check_expresses(recipe, target)
