@@ -122,7 +122,7 @@ def test_a_childs_own_error_is_the_exports(tmp_path: Path) -> None:
     weights = load_file(path)
     next(value for name, value in weights.items() if name.endswith("fc1.weight")).view(-1)[0] = float("nan")
     save_file(weights, path, metadata={"format": "pt"})
-    with pytest.raises(ModelError, match=r"fc1\.weight cannot be stored as nf4: weights hold NaN"):
+    with pytest.raises(ModelError, match=r"fc1\.weight holds NaN"):
         export(spec_of(source), small_recipe(text_encoder="nf4"), tmp_path / "bundle", child_from=1)
 
 
