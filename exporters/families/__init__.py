@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from exporters.networks import Networks
 from exporters.parts import Model
+from exporters.quiet import quiet
 from exporters.sources import Subfolders
 from profiler import plugins
 from profiler.records.recipe import Recipe
@@ -41,7 +42,8 @@ def family_of(name: str) -> Family:
     """Return a family by the name that registry entries use. Raises UnknownName, or InputError for a plug-in that is
     broken."""
     plugin = plugins.find(plugins.FAMILIES, name, _MODULES)
-    found: Any = import_module(_MODULES[name]) if plugin is None else plugins.load(plugin)
+    with quiet():  # what a family imports complains of packages that are not installed
+        found: Any = import_module(_MODULES[name]) if plugin is None else plugins.load(plugin)
     if plugin is not None and not _is_family(found):
         raise plugins.broken(plugin, "is no family: it lacks `load` or `SUBFOLDERS` (exporters.sources.Subfolders)")
     family: Family = found
