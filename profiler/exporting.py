@@ -174,8 +174,8 @@ def export(
     if out is not None:
         pipeline.export(spec, recipe, out, weights=weights, progress=progress)
         return Exported(out, True, usual)
-    source = pipeline.source_of(spec, weights)
-    cached = catalog.cached_bundle(spec.name, _what_counts(spec), recipe, source, _tools(spec, recipe.runtime))
+    identity, tools = pipeline.identity_of(spec, weights), _tools(spec, recipe.runtime)
+    cached = catalog.cached_bundle(spec.name, _what_counts(spec), recipe, identity, tools)
     if not (cached / MANIFEST).is_file():
         pipeline.export(spec, recipe, cached, weights=weights, progress=progress)
         return Exported(cached, True, usual)
