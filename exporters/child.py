@@ -86,8 +86,8 @@ def read_made(folder: Path) -> MadeComponent | None:
 
 def main() -> int:
     """Do what standard input asks for."""
-    job: Job = msgspec.json.decode(sys.stdin.readline(), type=Job)
-    lines = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    job: Job = msgspec.json.decode(sys.stdin.buffer.readline(), type=Job)
+    lines = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")  # whatever the locale
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # toolchains print; only our lines go to the parent
     threading.Thread(target=_end_with_the_parent, daemon=True).start()
     try:
@@ -102,7 +102,9 @@ def main() -> int:
 
 
 def _end_with_the_parent() -> None:
-    sys.stdin.read()
+    # Not through a stream, whose lock an interpreter that ends would wait for.
+    while os.read(sys.stdin.fileno(), 1):
+        pass
     os._exit(1)
 
 

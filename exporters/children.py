@@ -84,10 +84,13 @@ class Children:
     def _run(self, name: str, job: Job) -> Told:
         """Run a job to its end and return the last that it told."""
         begin, killed = time.monotonic(), _oom_kills()
-        with self._tidied(), tempfile.TemporaryFile("w+") as log, _started(log) as child:
+        with self._tidied(), tempfile.TemporaryFile("w+", errors="replace") as log, _started(log) as child:
             peak = Peak(child.pid)
-            last = self._follow(child, job)
-            child.wait()
+            try:
+                last = self._follow(child, job)
+                child.wait()
+            finally:
+                peak.end()
             making = Making(time.monotonic() - begin, peak.end())
             self._tell(name, making)
             if last.error is not None:
@@ -125,7 +128,9 @@ class Children:
 def _started(log: IO[str]) -> Iterator[subprocess.Popen[str]]:
     """Start a child; it ends with the block, at once, as what it has not finished is removed anyway."""
     command = [sys.executable, "-m", "exporters.child"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True) as child:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, encoding="utf-8"
+    ) as child:
         try:
             yield child
         finally:

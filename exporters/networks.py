@@ -18,7 +18,7 @@ from exporters.parts import read_json
 from exporters.quantize.held import HeldSource, hold
 from exporters.quiet import quiet
 from exporters.weights import RandomWeights, StoredWeights, Weights
-from profiler.errors import InputError, first_line
+from profiler.errors import InputError, ModelError, first_line
 
 INDEX = "model_index.json"
 _LIBRARIES = ("diffusers", "transformers")
@@ -35,6 +35,7 @@ class Networks:
         self.weights = weights or StoredWeights()
         self._modules: dict[str, nn.Module] = {}
         self._filled: dict[int, nn.Parameter] = {}
+        self._names: dict[int, str] = {}
 
     @property
     def random(self) -> bool:
@@ -66,8 +67,11 @@ class Networks:
         if part not in self._modules:
             cls = self._class_of(part)
             with self._loading(cls, part):
+                if not (self.folder / part / "config.json").is_file():
+                    raise FileNotFoundError("no config.json there")
                 module = self.weights.open(self.folder / part, cls, options)
             self.weights.check(module, self.folder / part)
+            self._names |= {id(weight): name for name, weight in module.named_parameters(prefix=part)}
             self._modules[part] = module.eval().requires_grad_(False)
         return self._modules[part]
 
@@ -75,10 +79,12 @@ class Networks:
         """Open a tokenizer, processor or scheduler. Raises InputError."""
         cls = self._class_of(part)
         with self._loading(cls, part):
+            if not (self.folder / part).is_dir():  # a library would take it for a hub id
+                raise FileNotFoundError("no such folder")
             return cls.from_pretrained(self.folder / part, local_files_only=True, trust_remote_code=False)
 
     def fill(self, *modules: nn.Module) -> None:
-        """Read the weights of (parts of) networks, as float32."""
+        """Read the weights of (parts of) networks, as float32. Raises ModelError for NaN and infinity."""
         for module in modules:
             for owner in module.modules():
                 for name, weight in list(owner._parameters.items()):
@@ -96,20 +102,34 @@ class Networks:
         self.fill(*modules)
 
     def _source(self, weight: nn.Parameter) -> HeldSource:
-        return HeldSource(lambda: self.weights.read(weight), tuple(weight.shape))
+        return HeldSource(lambda: self._values(weight), tuple(weight.shape))
 
     def _read(self, weight: nn.Parameter) -> nn.Parameter:
         """Return a weight as float32; one that several layers share stays one."""
-        if weight.dtype == torch.float32 and not weight.is_meta:
-            return weight
         if id(weight) not in self._filled:
-            filled = nn.Parameter(self.weights.read(weight).float(), requires_grad=False)
-            filled.read_from = weight  # type: ignore[attr-defined]  # keeps the key's id from being given anew
+            values = self._values(weight)
+            if weight.dtype == torch.float32 and not weight.is_meta:
+                filled = weight
+            else:
+                filled = nn.Parameter(values.float(), requires_grad=False)
+                filled.read_from = weight  # type: ignore[attr-defined]  # keeps the key's id from being given anew
             self._filled[id(weight)] = filled
         return self._filled[id(weight)]
 
+    def _values(self, weight: nn.Parameter) -> torch.Tensor:
+        """Return a weight's values as they are stored or drawn. Raises ModelError for undefined ones."""
+        values = self.weights.read(weight) if id(weight) in self._names else weight.detach()
+        # The largest and smallest are undefined where any is, and take no memory of the weight's size.
+        if values.numel() and not all(torch.isfinite(limit) for limit in torch.aminmax(values)):
+            raise ModelError(
+                f"{self.folder}: weight {self._names.get(id(weight), 'of a layer')} holds NaN or infinity",
+                hint="No bundle of it would make an image; take the model's weights from their source again.",
+            )
+        return values
+
     def _class_of(self, part: str) -> Any:
-        library, name = (*(self.index.get(part) or ()), None, None)[:2]
+        entry = self.index.get(part)
+        library, name = entry if isinstance(entry, list) and len(entry) == 2 else (None, None)
         if library not in _LIBRARIES:
             raise InputError(
                 f"{self.folder / INDEX}: {part} comes from {library!r}; remote or missing code is never loaded"

@@ -19,13 +19,13 @@ from exporters.progress import Progress, Stages, silent
 from exporters.quiet import quiet
 from exporters.runtimes import Runtime, check_expresses, runtime
 from exporters.schedules import ScheduleTable
-from exporters.sources import Located
+from exporters.sources import Located, settings_sha256
 from exporters.steps import make_component, stages_of
 from exporters.tasks import TOKENIZER, PlannedTask, Planner
 from exporters.verify import Verifier
 from exporters.weights import weights_of
-from profiler import codec
-from profiler.bundle_files import MANIFEST, describe, written_whole
+from profiler import __version__, codec
+from profiler.bundle_files import MANIFEST, check_free, describe, written_whole
 from profiler.errors import InputError
 from profiler.records.bundle import (
     Bundle,
@@ -64,6 +64,7 @@ def export(
     InputError (and MissingSource) for what cannot be loaded or expressed, ModelError for what torch cannot export,
     BeyondTolerance for what came out different.
     """
+    check_free(destination)
     settings = dict(tasks or spec.tasks)
     family, target = family_of(spec.family), runtime(recipe.runtime)
     check_expresses(recipe, target)
@@ -76,7 +77,7 @@ def export(
         stages.begin("schedules")
         table, guide = _schedule(model, settings)
         parts = [*model.parts.values(), guide]
-        check_room(parts, recipe, room_for(destination))
+        check_room(parts, recipe, room_for(destination, waiting))
         stages.expect(_stages_left(parts, len(settings)))
 
         work = _Work(origin, target, located.source, folder, stages, Children(waiting, stages, tell_making), child_from)
@@ -97,11 +98,17 @@ def export(
     return bundle
 
 
-def source_of(spec: ModelSpec, weights: str) -> Source:
-    """Return what identifies a model's weights, downloading what is missing. Raises what `export` raises for it."""
-    if weights:
-        return sources.source_without_weights(spec, weights)
-    return sources.locate(spec, family_of(spec.family).SUBFOLDERS).source
+def identity_of(spec: ModelSpec, weights: str) -> tuple[Source, str]:
+    """Return what identifies a model's weights and its settings, downloading what is missing.
+
+    Settings that the registry knows have none but the product's version. Raises what `export` raises for a source.
+    """
+    if not weights:
+        located = sources.locate(spec, family_of(spec.family).SUBFOLDERS)
+        return located.source, sources.settings_sha256(located.folder)
+    folder = sources.own_settings(spec)
+    settings = "" if folder is None else sources.settings_sha256(folder)
+    return sources.source_without_weights(spec, weights), settings
 
 
 def _located(spec: ModelSpec, family: Family, weights: str, settings: Path) -> Located:
@@ -148,7 +155,8 @@ class _Work(NamedTuple):
         """Make a component below the bundle's folder."""
         if part.parameters < self.child_from:
             return make_component(part, self.target, self.folder, self.origin.recipe, self.stages)
-        identity = repr((self.source.weights_sha256, sorted(_tools(self.target).items())))
+        settings = settings_sha256(Path(self.origin.folder))
+        identity = repr((self.source.weights_sha256, settings, __version__, sorted(_tools(self.target).items())))
         job = ComponentJob(origin=self.origin, identity=identity, part=part.name, destination="")
         made, ready = self.children.make(job)
         bring(ready, self.folder)

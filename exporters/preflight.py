@@ -37,10 +37,14 @@ class Room(NamedTuple):
     disk_bytes: int
 
 
-def room_for(destination: Path) -> Room:
-    """Look at this machine's memory, within the limit of a container, and at the disk of a destination's folder."""
+def room_for(destination: Path, waiting: Path) -> Room:
+    """Look at this machine's memory, within the limit of a container, and at the disk of a destination's folder.
+
+    What an interrupted export left `waiting` is not written again, so that its bytes are as good as free.
+    """
     memory = min([psutil.virtual_memory().available, *_left_in_cgroups()])
-    return Room(memory, shutil.disk_usage(destination.parent).free)
+    made = sum(path.stat().st_size for path in waiting.rglob("*") if path.is_file())
+    return Room(memory, shutil.disk_usage(destination.parent).free + made)
 
 
 def check_room(parts: Iterable[Part], recipe: Recipe, room: Room) -> None:

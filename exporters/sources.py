@@ -23,6 +23,7 @@ _WEIGHTS = re.compile(r"(diffusion_pytorch_model|model)(-\d{5}-of-\d{5})?\.safet
 _WEIGHT_PATTERNS = ("diffusion_pytorch_model.safetensors", "diffusion_pytorch_model-?????-of-?????.safetensors",
                     "model.safetensors", "model-?????-of-?????.safetensors")  # fmt: skip
 _PICKLES = (".bin", ".ckpt", ".pt", ".pth", ".pkl")
+_SETTINGS = ("model_index.json", "*/*.json", "*/*.txt")
 _NOT_REACHED = (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, OSError)
 
 Fetch = Callable[..., str]
@@ -55,7 +56,14 @@ def locate(spec: ModelSpec, subfolders: Subfolders, *, fetch: Fetch = snapshot_d
 
 def source_without_weights(spec: ModelSpec, weights: str) -> Source:
     """Return what a manifest says of a model whose weights are `random:SEED`: its settings are the registry's."""
-    return Source(repo=spec.repo, revision=spec.revision, weights_sha256=weights)
+    return Source(repo=_repo_of(spec), revision=spec.revision, weights_sha256=weights)
+
+
+def own_settings(spec: ModelSpec) -> Path | None:
+    """Return the folder of a model that is on this machine whatever was downloaded; None for one on the hub."""
+    if spec.embedded:
+        return REGISTRY / spec.repo
+    return Path(spec.repo) if Path(spec.repo).is_absolute() else None
 
 
 def locate_without_weights(spec: ModelSpec, templates: Sequence[str], weights: str, folder: Path) -> Located:
@@ -63,11 +71,9 @@ def locate_without_weights(spec: ModelSpec, templates: Sequence[str], weights: s
 
     Raises InputError for a model on the hub that the registry does not describe.
     """
-    source = source_without_weights(spec, weights)
-    if spec.embedded:
-        return Located(REGISTRY / spec.repo, source)
-    if Path(spec.repo).is_absolute():
-        return Located(Path(spec.repo), source)
+    source, own = source_without_weights(spec, weights), own_settings(spec)
+    if own is not None:
+        return Located(own, source)
     architectures.write_configs(spec, folder)
     stand_in.write_tokenizers(spec, templates, folder)
     return Located(folder, source)
@@ -77,6 +83,14 @@ def weights_sha256(folder: Path, subfolders: Subfolders) -> str:
     """Hash the weight files' names and contents, in the order of their paths. Raises MissingSource without any."""
     digest = hashlib.sha256()
     for path in sorted(path for name in subfolders.networks for path in _weights_in(folder / name)):
+        digest.update(f"{path.relative_to(folder).as_posix()}\0{sha256_of(path)}\n".encode())
+    return digest.hexdigest()
+
+
+def settings_sha256(folder: Path) -> str:
+    """Hash a pipeline's index, configurations, scheduler and tokenizers, in the order of their paths."""
+    digest = hashlib.sha256()
+    for path in sorted(path for pattern in _SETTINGS for path in folder.glob(pattern)):
         digest.update(f"{path.relative_to(folder).as_posix()}\0{sha256_of(path)}\n".encode())
     return digest.hexdigest()
 
@@ -99,12 +113,18 @@ def fetch_snapshot(
 
 
 def _find(spec: ModelSpec, subfolders: Subfolders, fetch: Fetch) -> tuple[Path, str, str | None]:
-    if spec.embedded:
-        return REGISTRY / spec.repo, f"embedded:{spec.repo}", spec.revision
-    if Path(spec.repo).is_absolute():
-        return Path(spec.repo), f"local:{Path(spec.repo).name}", None
+    own = own_settings(spec)
+    if own is not None:
+        return own, _repo_of(spec), spec.revision
     folder = fetch_snapshot(spec.repo, spec.revision, subfolders, fetch=fetch)
     return folder, spec.repo, folder.name  # a snapshot's folder is named by its commit
+
+
+def _repo_of(spec: ModelSpec) -> str:
+    """Say where a model is from, without a path of this machine."""
+    if spec.embedded:
+        return f"embedded:{spec.repo}"
+    return f"local:{Path(spec.repo).name}" if Path(spec.repo).is_absolute() else spec.repo
 
 
 def _patterns(subfolders: Subfolders) -> list[str]:

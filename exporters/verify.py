@@ -12,6 +12,7 @@ from safetensors.numpy import load_file
 
 from exporters.parts import Model, Part, Reference, ReferenceInputs
 from exporters.progress import Stages
+from exporters.quiet import quiet
 from exporters.tasks import PlannedTask
 from profiler.errors import BeyondTolerance, ModelError
 from profiler.records.bundle import Component, Difference, ImageDifference
@@ -74,7 +75,8 @@ class Verifier:
     def _verify_task(self, task: Task, planned: PlannedTask) -> ImageDifference:
         self._stages.begin(f"verify {task}")
         inputs: dict[str, Any] = load_file(self._folder / planned.defaults.path)
-        reference = self._model.run_reference(self._reference_inputs(task, planned, inputs))
+        with quiet():  # a pipeline says much of what it does with a long prompt
+            reference = self._model.run_reference(self._reference_inputs(task, planned, inputs))
         if not np.isfinite(reference.image).all():
             raise ModelError(f"the source itself makes an image with undefined values for {task}")
         if "step_noise" in inputs:  # the source's scheduler can draw noise, but cannot be given any

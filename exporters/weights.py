@@ -38,6 +38,8 @@ class StoredWeights:
 
     def open(self, folder: Path, cls: Any, options: dict[str, Any]) -> nn.Module:
         """Map a network's weights. Raises ValueError where some are missing."""
+        if is_transformers(cls):
+            options = {**options, "ignore_mismatched_sizes": True}  # told of below, by name
         module, told = cls.from_pretrained(
             folder,
             dtype=stored_dtype(folder),
@@ -46,13 +48,10 @@ class StoredWeights:
             output_loading_info=True,
             **options,
         )
-        wrong = [
-            f"{name} ({kind.removesuffix('_keys')})"
-            for kind in ("missing_keys", "mismatched_keys")
-            for name in told[kind]
-        ]
+        wrong = [f"{name} (missing)" for name in sorted(told["missing_keys"])]
+        wrong += [f"{name} ({list(has)}, not {list(wanted)})" for name, has, wanted in sorted(told["mismatched_keys"])]
         if wrong:
-            raise ValueError(f"the weight files do not fit the configuration: {', '.join(sorted(map(str, wrong))[:3])}")
+            raise ValueError(f"the weight files do not fit the configuration: {', '.join(wrong[:3])}")
         return module  # type: ignore[no-any-return]
 
     def check(self, module: nn.Module, folder: Path) -> None:
@@ -102,10 +101,15 @@ def weights_of(name: str) -> Weights:
     return RandomWeights(int(name.removeprefix(RANDOM))) if name.startswith(RANDOM) else StoredWeights()
 
 
+def is_transformers(cls: Any) -> bool:
+    """Tell a network's class of transformers from one of diffusers."""
+    return getattr(cls, "config_class", None) is not None
+
+
 def build_empty(cls: Any, config: dict[str, Any], options: dict[str, Any]) -> nn.Module:
     """Build a network of diffusers or transformers whose parameters have a shape, and no memory; buffers are real."""
     with init_empty_weights(include_buffers=False):
-        if getattr(cls, "config_class", None) is None:
+        if not is_transformers(cls):
             return cls.from_config(config, **options)  # type: ignore[no-any-return]
         built = cls._from_config(cls.config_class.from_dict(config), **options)
     built.tie_weights()  # what was tied while it was built came apart when its memory was taken away
@@ -151,6 +155,8 @@ def _dtypes_in(path: Path) -> set[str]:
             f"{path} is no whole safetensors file: {first_line(error)}", hint="Download it again, or copy it again."
         ) from error
     for name, kind in kinds.items():
-        if kind not in _FLOATS and not kind.startswith(("I", "U", "BOOL")):
+        # Whole numbers may be buffers, as positions are; a weight of them is coded in a way that is not known here.
+        buffer = kind.startswith(("I", "U", "BOOL")) and not name.endswith((".weight", ".bias"))
+        if kind not in _FLOATS and not buffer:
             raise InputError(f"{path}: weight {name} is {kind}; F32, F16 and BF16 are known")
     return set(kinds.values())

@@ -154,8 +154,7 @@ def written_whole(destination: Path) -> Iterator[Path]:
     What a killed writer left is removed first. Raises InputError where the destination is there already;
     nothing is ever overwritten.
     """
-    if os.path.lexists(destination):
-        raise _taken(destination)
+    check_free(destination)
     destination.parent.mkdir(parents=True, exist_ok=True)
     for leftover in destination.parent.glob(f".{glob.escape(destination.name)}.*.lock"):
         _remove_unless_held(leftover)
@@ -170,6 +169,12 @@ def written_whole(destination: Path) -> Iterator[Path]:
             sync_folder(destination.parent)
         finally:
             _remove(own)
+
+
+def check_free(destination: Path) -> None:
+    """Raise InputError where something has a bundle's name already."""
+    if os.path.lexists(destination):
+        raise _taken(destination)
 
 
 def _rename(temporary: Path, destination: Path) -> None:

@@ -174,8 +174,8 @@ def export(
     if out is not None:
         pipeline.export(spec, recipe, out, weights=weights, progress=progress)
         return Exported(out, True, usual)
-    source = pipeline.source_of(spec, weights)
-    cached = catalog.cached_bundle(spec.name, _what_counts(spec), recipe, source, _tools(spec, recipe.runtime))
+    identity, tools = pipeline.identity_of(spec, weights), _tools(spec, recipe.runtime)
+    cached = catalog.cached_bundle(spec.name, _what_counts(spec), recipe, identity, tools)
     if not (cached / MANIFEST).is_file():
         pipeline.export(spec, recipe, cached, weights=weights, progress=progress)
         return Exported(cached, True, usual)
@@ -184,9 +184,10 @@ def export(
 
 def _checked_weights(weights: str | None) -> str:
     """Return which weights to take; nothing for the model's own. Raises InputError for anything else but a seed."""
-    if weights is not None and not re.fullmatch(r"random:\d{1,18}", weights):
+    if weights is not None and not re.fullmatch(r"random:[0-9]{1,18}", weights):
         raise InputError(
-            f"unknown weights {weights!r}", hint="Weights are the model's own, or random:SEED, as random:0."
+            f"unknown weights {weights!r}",
+            hint="Weights are the model's own, or random:SEED, as random:0; a seed has at most 18 digits.",
         )
     return weights or ""
 

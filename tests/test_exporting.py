@@ -201,7 +201,9 @@ def test_a_models_default_recipe_is_taken_as_far_as_nothing_else_was_said(
     assert (said.default_of(spec) is not None) == is_default
 
 
-@pytest.mark.parametrize("weights", ["random", "random:", "random:-1", "random:x", "zeros", "random:1.5"])
+@pytest.mark.parametrize(
+    "weights", ["random", "random:", "random:-1", "random:x", "zeros", "random:1.5", "random:٣", "random:" + 20 * "9"]
+)
 def test_weights_that_are_no_seed_are_refused(weights: str) -> None:
     pytest.importorskip("torch")
     with pytest.raises(InputError, match=r"unknown weights .*\n.*random:0"):

@@ -49,7 +49,7 @@ _CLASSES = {
 def defaults_of(folder: Path) -> tuple[int, dict[Task, TaskDefaults]]:
     """Return the image side that a transformer was made for, and the pipeline's own settings."""
     side = read_json(folder / "transformer" / "config.json").get("sample_size")
-    if not isinstance(side, int):
+    if not isinstance(side, int) or side < 1:
         raise InputError(f"{folder}: transformer/config.json names no sample_size")
     prompt = "a tiny astronaut hatching from an egg on the moon"
     return side * _PIXELS_PER_LATENT, {"generate": TaskDefaults(prompt=prompt, steps=2, text_guidance=4.5)}

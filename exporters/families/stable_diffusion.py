@@ -61,7 +61,7 @@ def defaults_of(folder: Path) -> tuple[int, dict[Task, TaskDefaults]]:
     unet, vae = _config(folder / "unet"), _config(folder / "vae")
     blocks = vae.get("block_out_channels") or vae.get("encoder_block_out_channels")
     sample = unet.get("sample_size")
-    if not isinstance(sample, int) or not blocks:
+    if not isinstance(sample, int) or sample < 1 or not blocks:
         raise InputError(f"{folder}: unet/config.json names no square sample_size, or vae/config.json no blocks")
     task, settings = _DEFAULTS[Networks(folder).check_pipeline(*PIPELINES)]
     return int(sample * 2 ** (len(blocks) - 1)), {task: settings}

@@ -75,7 +75,7 @@ def _trace(name: str, graph: Graph, opset: int) -> onnx_ir.Model:
                 onnx_constants.keep_small(program.model)
                 program.optimize()
     except Exception as error:  # torch.export raises whatever the model's own code raises under tracing
-        raise ModelError(f"torch cannot export {name} to ONNX: {first_line(error)}") from error
+        raise ModelError(f"torch cannot export {name} to ONNX: {first_line(error.__cause__ or error)}") from error
     if program is None:
         raise InternalError(f"torch.onnx.export returned nothing for {name}")
     return program.model  # type: ignore[no-any-return, unused-ignore]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,8 +40,9 @@ def wrap(file: Path, graph: Graph, out: Path | None, *, as_json: bool) -> int:
 
 def export(model: str, out: Path | None, wanted: Wanted, *, as_json: bool) -> int:
     """Export and print what came out and how exact it is."""
+    folder = usable(out, "a bundle", "Name another: --out DIR") if out is not None else None
     with ExportProgress(notes()) as progress:
-        done = export_bundle(model, out.expanduser() if out else None, wanted, progress.report, tell_licence)
+        done = export_bundle(model, folder, wanted, progress.report, tell_licence)
     return _tell(done, as_json=as_json)
 
 
@@ -57,7 +59,7 @@ def _tell(done: Exported, *, as_json: bool) -> int:
         for line in _to_know(bundle, done.usual):
             print(line)
         if bundle.verification.not_run is None:
-            print(f"measure it: profile --bundle {folder}")
+            print(f"measure it: profile --bundle {shlex.quote(str(folder))}")
     return 0
 
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import shlex
+import shutil
 from io import StringIO
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
 from profiler import catalog
 from profiler.bundle_files import load_manifest
-from profiler.cli.exporting import _table, _to_know
+from profiler.cli.exporting import _table, _tell, _to_know
+from profiler.exporting import Exported
 from profiler.records.bundle import Bundle, Verification
 
 
@@ -49,3 +53,13 @@ def test_images_that_were_not_compared_say_why(small_bundle: Path) -> None:
     bundle = load_manifest(small_bundle)
     partly = replace(bundle, verification=replace(bundle.verification, images={}, images_not_run="random weights"))
     assert list(_to_know(partly, None)) == ["whole images were not compared: random weights"]
+
+
+def test_the_next_command_can_be_pasted_whatever_the_folders_name(
+    small_bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "my 'first' bundle"
+    shutil.copytree(small_bundle, folder)
+    assert _tell(Exported(folder, made=True, usual=None), as_json=False) == 0
+    *_, command = capsys.readouterr().out.splitlines()
+    assert shlex.split(command.removeprefix("measure it: ")) == ["profile", "--bundle", str(folder)]

@@ -11,10 +11,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import psutil
 import pytest
 from safetensors.torch import load_file, save_file
 
+from exporters.child import ComponentJob, Origin, Told
 from exporters.children import Making, alone, resident_bytes
 from exporters.pipeline import export
 from profiler import bundle_files
@@ -122,7 +124,7 @@ def test_a_childs_own_error_is_the_exports(tmp_path: Path) -> None:
     weights = load_file(path)
     next(value for name, value in weights.items() if name.endswith("fc1.weight")).view(-1)[0] = float("nan")
     save_file(weights, path, metadata={"format": "pt"})
-    with pytest.raises(ModelError, match=r"fc1\.weight cannot be stored as nf4: weights hold NaN"):
+    with pytest.raises(ModelError, match=r"fc1\.weight holds NaN"):
         export(spec_of(source), small_recipe(text_encoder="nf4"), tmp_path / "bundle", child_from=1)
 
 
@@ -150,3 +152,23 @@ def test_the_memory_of_a_process_is_what_it_cannot_drop() -> None:
     with contextlib.suppress(OSError):
         assert 10e6 < own < psutil.Process().memory_info().rss
     assert resident_bytes(Path("/proc/none/status")) == 0
+
+
+def test_a_child_understands_any_words_in_any_locale(tmp_path: Path) -> None:
+    spec = msgspec.structs.replace(spec_of(tmp_path), family="绘画")
+    origin = Origin(spec=spec, recipe=small_recipe(), folder=str(tmp_path), weights="")
+    job = ComponentJob(origin=origin, identity="", part="denoiser", destination=str(tmp_path / "out"))
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    with subprocess.Popen(
+        [sys.executable, "-m", "exporters.child"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, **ascii_only},
+    ) as child:
+        assert child.stdin is not None
+        assert child.stdout is not None
+        child.stdin.write(msgspec.json.encode(job) + b"\n")
+        child.stdin.flush()
+        *_, last = child.stdout.read().splitlines()
+    told = msgspec.json.decode(last, type=Told)
+    assert (told.error, told.stage) == ("UnknownName", "unknown model family '绘画'")

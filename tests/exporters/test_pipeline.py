@@ -100,6 +100,12 @@ def test_an_existing_destination_is_left_alone(generate_source: Path, tmp_path: 
     assert (destination / "mine").read_text() == "keep"
 
 
+@pytest.mark.parametrize("destination", [".", "..", "/"])
+def test_a_destination_that_cannot_be_new_is_refused(generate_source: Path, destination: str) -> None:
+    with pytest.raises(InputError, match="never overwritten"):
+        export(spec_of(generate_source), small_recipe(), Path(destination))
+
+
 def test_a_task_that_the_pipeline_cannot_do_is_refused(generate_source: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="small cannot edit; its pipeline can generate"):
         export(spec_of(generate_source, "edit"), small_recipe(), tmp_path / "bundle")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,15 @@ def test_coded_weights_take_little_more_than_themselves() -> None:
 
 
 def test_this_machine_has_some_room(tmp_path: Path) -> None:
-    room = room_for(tmp_path / "bundle")
+    room = room_for(tmp_path / "bundle", tmp_path / "none")
     assert 0 < room.memory_bytes < 1 << 45
     assert room.disk_bytes > 0
+
+
+def test_what_an_interrupted_export_left_needs_no_room_again(tmp_path: Path) -> None:
+    waiting = tmp_path / "parts"
+    (waiting / "denoiser").mkdir(parents=True)
+    (waiting / "denoiser" / "net.onnx").write_bytes(b"")
+    without = room_for(tmp_path / "bundle", waiting).disk_bytes
+    os.truncate(waiting / "denoiser" / "net.onnx", 1000 * GIB)  # sparse: it takes no block of the disk
+    assert room_for(tmp_path / "bundle", waiting).disk_bytes - without > 900 * GIB

@@ -12,7 +12,8 @@ from huggingface_hub import snapshot_download
 from huggingface_hub.errors import LocalEntryNotFoundError
 
 from exporters.families.stable_diffusion import SUBFOLDERS
-from exporters.sources import locate, weights_sha256
+from exporters.pipeline import identity_of
+from exporters.sources import locate, settings_sha256, source_without_weights, weights_sha256
 from profiler.errors import InputError, MissingSource
 from profiler.records.spec import ModelSpec
 from tests.exporters.small_pipelines import save_pipeline, spec_of
@@ -94,3 +95,27 @@ def test_only_named_safetensors_and_texts_of_the_needed_parts_are_asked_for() ->
 def test_a_name_that_is_no_hub_id_is_an_input_error() -> None:
     with pytest.raises(InputError, match="neither a folder here nor a hub id"):
         locate(hub_spec("not/a/hub/id"), SUBFOLDERS)
+
+
+def test_another_scheduler_is_another_model_and_another_folder_is_not(generate_source: Path, tmp_path: Path) -> None:
+    shutil.copytree(generate_source, tmp_path / "copy")
+    before = settings_sha256(tmp_path / "copy")
+    assert before == settings_sha256(generate_source)
+    scheduler = tmp_path / "copy" / "scheduler" / "scheduler_config.json"
+    scheduler.write_text(scheduler.read_text().replace("0.012", "0.014"))
+    assert settings_sha256(tmp_path / "copy") != before
+
+
+@pytest.mark.parametrize("weights", ["", "random:0"])
+def test_a_changed_setting_is_not_found_in_the_cache(generate_source: Path, tmp_path: Path, weights: str) -> None:
+    shutil.copytree(generate_source, tmp_path / "copy")
+    spec = spec_of(tmp_path / "copy")
+    before = identity_of(spec, weights)
+    assert before == identity_of(spec, weights)
+    scheduler = tmp_path / "copy" / "scheduler" / "scheduler_config.json"
+    scheduler.write_text(scheduler.read_text().replace("0.012", "0.014"))
+    assert identity_of(spec, weights) != before
+
+
+def test_random_weights_for_a_folder_tell_no_path_of_this_machine(tmp_path: Path) -> None:
+    assert source_without_weights(spec_of(tmp_path / "mine"), "random:0").repo == "local:mine"

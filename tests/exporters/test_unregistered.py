@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -41,3 +43,13 @@ def test_a_pipeline_of_no_family_is_refused_with_those_that_are_known(tmp_path: 
     (tmp_path / "model_index.json").write_text('{"_class_name": "FluxPipeline"}')
     with pytest.raises(InputError, match=r"holds a FluxPipeline; supported are .*SanaSprintPipeline.*StableDiffusion"):
         spec_for(str(tmp_path))
+
+
+@pytest.mark.parametrize("side", [0, -64, [16, 8], "big", None])
+def test_a_size_that_no_image_has_is_refused(generate_source: Path, tmp_path: Path, side: object) -> None:
+    folder = tmp_path / "copy"
+    shutil.copytree(generate_source, folder)
+    config = folder / "unet" / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), "sample_size": side}))
+    with pytest.raises(InputError, match="names no square sample_size"):
+        spec_for(str(folder))

@@ -16,7 +16,7 @@ from transformers import CLIPTextModel
 from exporters.networks import Networks
 from exporters.pipeline import export
 from exporters.weights import RandomWeights, StoredWeights, draw, stored_dtype, weights_of
-from profiler.errors import InputError
+from profiler.errors import InputError, ModelError
 from tests.exporters.small_pipelines import save_pipeline, small_recipe, spec_of
 
 UNET = "unet/diffusion_pytorch_model.safetensors"
@@ -120,7 +120,7 @@ def test_a_configuration_of_another_size_is_named(generate_source: Path, tmp_pat
 def test_a_tokenizer_that_is_not_there_is_named(generate_source: Path, tmp_path: Path) -> None:
     folder = broken(generate_source, tmp_path / "broken")
     shutil.rmtree(folder / "tokenizer")
-    with pytest.raises(InputError, match=r"cannot load the CLIPTokenizer in .*tokenizer"):
+    with pytest.raises(InputError, match=r"cannot load the CLIPTokenizer in .*tokenizer: no such folder"):
         Networks(folder).setting("tokenizer")
 
 
@@ -138,3 +138,36 @@ def test_empty_networks_take_no_memory_but_their_buffers(generate_source: Path) 
     assert isinstance(unet, UNet2DConditionModel)
     assert all(weight.is_meta for network in (encoder, unet) for weight in network.parameters())
     assert not any(buffer.is_meta for network in (encoder, unet) for buffer in network.buffers())
+
+
+def test_weights_of_whole_numbers_are_refused_and_positions_are_not(generate_source: Path, tmp_path: Path) -> None:
+    folder = broken(generate_source, tmp_path / "broken")
+    weights = load_file(folder / UNET)
+    save_file({**weights, "positions": torch.arange(4)}, folder / UNET, metadata={"format": "pt"})
+    assert stored_dtype(folder / "unet") == torch.float32
+    weights["conv_in.weight"] = weights["conv_in.weight"].to(torch.int8)
+    save_file(weights, folder / UNET, metadata={"format": "pt"})
+    with pytest.raises(InputError, match=r"weight conv_in\.weight is I8"):
+        Networks(folder).module("unet")
+
+
+def test_a_text_encoder_of_another_size_names_a_weight_and_both_shapes(generate_source: Path, tmp_path: Path) -> None:
+    folder = broken(generate_source, tmp_path / "broken")
+    path = folder / "text_encoder" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "vocab_size": 500}))
+    with pytest.raises(InputError, match=r"token_embedding\.weight \(\[516, 32\], not \[500, 32\]\)"):
+        Networks(folder).module("text_encoder")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("-inf")])
+@pytest.mark.parametrize("stored", [torch.float32, torch.float16])
+def test_undefined_weights_are_named_when_they_are_read(
+    generate_source: Path, tmp_path: Path, value: float, stored: torch.dtype
+) -> None:
+    folder = broken(generate_source, tmp_path / "broken")
+    weights = {name: weight.to(stored) for name, weight in load_file(folder / UNET).items()}
+    weights["conv_in.weight"].view(-1)[5] = value
+    save_file(weights, folder / UNET, metadata={"format": "pt"})
+    networks = Networks(folder)
+    with pytest.raises(ModelError, match=r"weight unet\.conv_in\.weight holds NaN or infinity"):
+        networks.fill(networks.module("unet"))
