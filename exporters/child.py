@@ -24,6 +24,7 @@ from profiler.records.record import Record, Task
 from profiler.records.spec import ModelSpec, TaskDefaults
 
 MADE = "made.json"
+_NO_ROOM = "Make room, or name a folder on another disk with --out; components that are done are kept."
 
 
 class Origin(Record):
@@ -96,7 +97,8 @@ def main() -> int:
         _tell(lines, Told(stage=str(error.args[0]), error=type(error).__name__, hint=error.hint))
         return error.exit_code
     except OSError as error:
-        _tell(lines, Told(stage=f"cannot write the bundle: {first_line(error)}", error=InputError.__name__))
+        told = Told(stage=f"cannot write the bundle: {first_line(error)}", error=InputError.__name__, hint=_NO_ROOM)
+        _tell(lines, told)
         return InputError.exit_code
     return 0
 
