@@ -81,8 +81,10 @@ Job = ComponentJob | ImagesJob
 
 def read_made(folder: Path) -> MadeComponent | None:
     """Return what was made in a folder, or None where nothing whole is there."""
-    path = folder / MADE
-    return msgspec.json.decode(path.read_bytes(), type=MadeComponent) if path.is_file() else None
+    try:
+        return msgspec.json.decode((folder / MADE).read_bytes(), type=MadeComponent)
+    except (OSError, msgspec.DecodeError):
+        return None
 
 
 def main() -> int:

@@ -66,6 +66,8 @@ class Children:
         """
         ready = self._folder / f"{job.part}-{_digest(job)}"
         if read_made(ready) is None:
+            for stale in self._folder.glob(f"{job.part}-*"):  # of other weights or another recipe, or broken
+                shutil.rmtree(stale, ignore_errors=True)
             self._run(job.part, msgspec.structs.replace(job, destination=str(ready)))
         else:
             self._stages.begin(f"{job.part} was made before")
@@ -117,7 +119,10 @@ class Children:
             child.stdin.flush()
         told, begun = Told(), -1
         for line in child.stdout:
-            told = msgspec.json.decode(line, type=Told)
+            try:
+                told = msgspec.json.decode(line, type=Told)
+            except msgspec.DecodeError:  # cut off: its end says why
+                break
             if told.stage and told.error is None:
                 (self._stages.begin if told.done > begun else self._stages.note)(told.stage)
                 begun = max(begun, told.done)
@@ -228,8 +233,20 @@ def alone(destination: Path) -> Iterator[Path]:
         try:
             yield folder
             shutil.rmtree(folder, ignore_errors=True)
+        except ProfilerError as error:
+            if _is_worth_keeping(folder):
+                kept = f"What is done waits in {folder}: the same command goes on there; remove it to begin anew."
+                error.hint = f"{error.hint} {kept}" if error.hint else kept
+            raise
         finally:
+            if not _is_worth_keeping(folder):
+                shutil.rmtree(folder, ignore_errors=True)
             lock_file.unlink(missing_ok=True)
+
+
+def _is_worth_keeping(folder: Path) -> bool:
+    """Tell whether any component is done."""
+    return any(folder.glob(f"*/{MADE}"))
 
 
 def bring(ready: Path, folder: Path) -> None:

@@ -23,7 +23,7 @@ from profiler import bundle_files
 from profiler.errors import InputError, InternalError, ModelError
 from profiler.records.bundle import Bundle
 from tests.exporters.conftest import Exported
-from tests.exporters.small_pipelines import save_pipeline, small_recipe, spec_of
+from tests.exporters.small_pipelines import Kind, save_pipeline, small_recipe, spec_of
 
 
 def in_children(source: Path, folder: Path, **options: Any) -> Bundle:
@@ -99,7 +99,11 @@ def test_other_weights_are_not_taken_for_those_made_before(tmp_path: Path) -> No
 
 
 def in_one_child(source: Path, folder: Path, **options: Any) -> Bundle:
-    return export(spec_of(source), small_recipe(), folder, child_from=1, **options)
+    return export(spec_of(source, *_tasks(source)), small_recipe(), folder, child_from=1, **options)
+
+
+def _tasks(source: Path) -> tuple[Kind, ...]:
+    return ("edit",) if source.name == "edit" else ("generate",)
 
 
 def test_a_killed_child_is_told_as_that_with_its_peak(generate_source: Path, tmp_path: Path) -> None:
@@ -172,3 +176,24 @@ def test_a_child_understands_any_words_in_any_locale(tmp_path: Path) -> None:
         *_, last = child.stdout.read().splitlines()
     told = msgspec.json.decode(last, type=Told)
     assert (told.error, told.stage) == ("UnknownName", "unknown model family '绘画'")
+
+
+def test_what_is_done_is_named_after_a_failure(edit_bundle: Exported, tmp_path: Path) -> None:
+    killing = StopsAt("verify text_encoder", lambda: None)
+
+    def kill_the_second(stage: str, done: int, total: int) -> None:
+        killing(stage, done, total)
+        if stage == "start a process" and "verify text_encoder" in killing.stages:
+            kill_children(signal.SIGKILL)
+
+    with pytest.raises(ModelError) as caught:
+        in_one_child(edit_bundle.source, tmp_path / "bundle", progress=kill_the_second)
+    assert f"What is done waits in {tmp_path / '.bundle.parts'}" in str(caught.value)
+
+
+def test_components_of_another_recipe_make_room(generate_source: Path, tmp_path: Path) -> None:
+    (tmp_path / ".bundle.parts" / "text_encoder-0123").mkdir(parents=True)
+    (tmp_path / ".bundle.parts" / "text_encoder-0123" / "made.json").write_text("{}")
+    with pytest.raises(KeyboardInterrupt):
+        in_one_child(generate_source, tmp_path / "bundle", progress=StopsAt("weights of text_encoder", interrupt))
+    assert hidden(tmp_path) == []
