@@ -235,7 +235,9 @@ def _refuse_mixed_up(context: typer.Context, model: str | None, file: Path | Non
 @app.command(cls=Command)
 def export(
     context: typer.Context,
-    model: Annotated[str | None, typer.Option(help="Model name (profile models), diffusers folder or hub id.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Model name (profile models), diffusers folder, hub id or .toml of your own.")
+    ] = None,
     file: Annotated[
         Path | None,
         typer.Option(
