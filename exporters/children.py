@@ -233,15 +233,24 @@ def alone(destination: Path) -> Iterator[Path]:
         try:
             yield folder
             shutil.rmtree(folder, ignore_errors=True)
-        except ProfilerError as error:
+        except (ProfilerError, KeyboardInterrupt) as error:
             if _is_worth_keeping(folder):
-                kept = f"What is done waits in {folder}: the same command goes on there; remove it to begin anew."
-                error.hint = f"{error.hint} {kept}" if error.hint else kept
+                _say_kept(
+                    error, f"What is done waits in {folder}: the same command goes on there; remove it to begin anew."
+                )
             raise
         finally:
             if not _is_worth_keeping(folder):
                 shutil.rmtree(folder, ignore_errors=True)
             lock_file.unlink(missing_ok=True)
+
+
+def _say_kept(error: ProfilerError | KeyboardInterrupt, kept: str) -> None:
+    """Give an error a further hint; one without hints a note."""
+    if isinstance(error, ProfilerError):
+        error.hint = f"{error.hint} {kept}" if error.hint else kept
+    else:
+        error.add_note(kept)
 
 
 def _is_worth_keeping(folder: Path) -> bool:

@@ -223,8 +223,10 @@ _OF_A_RECIPE = ("load_policy", "runtime", "precision", "text_encoder", "keep")
 
 def _refuse_mixed_up(context: typer.Context, model: str | None, file: Path | None) -> None:
     """Refuse both or neither of --model and --file, and the options of one with the other."""
-    if (model is None) == (file is None):
+    if model is None and file is None:
         raise typer.BadParameter("Name what is exported: --model NAME, or --file GRAPH.")
+    if model is not None and file is not None:
+        raise typer.BadParameter("Name one of --model and --file, not both.")
     foreign = _OF_A_GRAPH if file is None else _OF_A_RECIPE
     for name in _typed(context):
         if name in foreign:

@@ -68,6 +68,8 @@ def _to_know(bundle: Bundle, usual: DefaultRecipe | None) -> Iterator[str]:
     if usual is not None:
         kind = "experimental default" if usual.experimental else "default"
         yield f"recipe: {bundle.model}'s {kind} for {bundle.recipe.runtime}. {usual.note}"
+    if bundle.source.weights_sha256.startswith("random:"):
+        yield f"weights: {bundle.source.weights_sha256}; latency, memory and size mean something, images do not"
     if bundle.verification.images_not_run is not None:
         yield f"whole images were not compared: {bundle.verification.images_not_run}"
     yield from _compared(bundle.verification)
@@ -97,7 +99,10 @@ def _table(bundle: Bundle) -> Table:
             plain(name), f"{component.parameters:,}", size, *_errors(bundle.verification.components.get(name))
         )
     for task, image in bundle.verification.images.items():
-        levels = f"uint8: {image.uint8_max_levels} level on {100 * image.uint8_changed_share:.2f} % of values"
+        levels = "uint8: identical"
+        if image.uint8_max_levels:
+            share = f"{100 * image.uint8_changed_share:.2f} % of values"
+            levels = f"uint8: at most {image.uint8_max_levels} of 255 levels, on {share}"
         table.add_row(f"image, {task}", "", levels, *_errors(image.float_image))
     return table
 

@@ -29,6 +29,9 @@ class ExportProgress:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Trace) -> None:
         self._bar.stop()
+        if isinstance(error, KeyboardInterrupt):  # what was stopped says what is left of it
+            for note in getattr(error, "__notes__", ()):
+                self._console.print(note, style="dim", markup=False, highlight=False)
 
     def report(self, stage: str, done: int, total: int) -> None:
         """Take in that a stage begins."""

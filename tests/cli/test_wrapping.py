@@ -113,7 +113,7 @@ def test_words_and_seeds_have_no_meaning_for_a_wrapped_graph(tmp_path: Path, cap
     ("arguments", "words"),
     [
         ([], "Name what is exported: --model NAME, or --file GRAPH."),
-        (["--model", "nano", "--file", "net.onnx"], "Name what is exported"),
+        (["--model", "nano", "--file", "net.onnx"], "Name one of --model and --file, not both."),
         (["--model", "nano", "--inputs", "a.npz"], "--inputs has a meaning with --file only"),
         (["--model", "nano", "--output-range", "0..1"], "--output-range has a meaning with --file only"),
         (["--file", "net.onnx", "--precision", "fp16"], "--precision has a meaning with --model only"),

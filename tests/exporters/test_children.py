@@ -74,8 +74,9 @@ def test_a_bundle_made_in_children_is_the_one_made_here(edit_bundle: Exported, t
 
 @pytest.mark.slow
 def test_an_interrupted_export_goes_on_at_the_component(edit_bundle: Exported, tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt) as stop:
         in_children(edit_bundle.source, tmp_path / "bundle", progress=StopsAt("export denoiser", interrupt))
+    assert "the same command goes on there" in stop.value.__notes__[0]
     assert not (tmp_path / "bundle").exists()
     assert hidden(tmp_path) == [".bundle.parts"]
     assert [path.name.split("-")[0] for path in (tmp_path / ".bundle.parts").iterdir()] == ["text_encoder"]
