@@ -19,6 +19,7 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from rich.table import Table
 
 from benchmarks.encoder_schemes import encoder_part
 from benchmarks.verdicts import Verdict, exit_code, judge, load_now, load_since, print_verdicts
-from exporters.children import Peak
+from exporters.children import Peak, resident_bytes
 from profiler.quantities import GIB, format_bytes
 
 SCHEMES, LARGE_SCHEMES = ("fp16", "int8", "nf4"), ("int8", "nf4")
@@ -114,7 +115,7 @@ def measure(scheme: str, layers: int | None, folder: Path) -> dict[str, Any]:
 
 @contextmanager
 def _stage(name: str, told: dict[str, Any]) -> Iterator[None]:
-    begin, peak = time.monotonic(), Peak("self")
+    begin, peak = time.monotonic(), Peak(partial(resident_bytes, "self"))
     yield
     told["stages"][name] = (time.monotonic() - begin, peak.end())
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -126,12 +126,12 @@ BARE = {"onnx": export_onnx, "executorch": export_executorch, "coreml": export_c
 
 def export_once(runtime: str, side: str, folder: Path) -> Taken:
     """Export in this process."""
-    from benchmarks.export_matrix import TreePeak
+    from exporters.children import Peak, resident_bytes
     from exporters.runtimes import runtime as target
 
     target(runtime)  # imports the toolchain, which is not what is timed
     part = unet_part()
-    peak = TreePeak(os.getpid())
+    peak = Peak(partial(resident_bytes, "self"))
     begin = time.monotonic()
     if side == "ours":
         export_ours(runtime, part, folder)

@@ -14,9 +14,9 @@ import json
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -32,7 +32,6 @@ from profiler.records.recipe import EncoderScheme, Precision
 DOCS = Path(__file__).parent.parent / "docs" / "exporters.md"
 BEGIN, END = "<!-- matrix: begin -->", "<!-- matrix: end -->"
 GIB = 1 << 30
-_SAMPLE_S = 0.2
 
 
 class Case(NamedTuple):
@@ -116,11 +115,13 @@ def _rows(work: Path) -> Iterator[dict[str, Any]]:
 
 def _run(case: Case, work: Path, path: Path) -> bool:
     """Export in a fresh process, watch its tree, and keep the row; tell whether there is one."""
+    from exporters.children import Peak
+
     print(f"{case.name} …", file=sys.stderr, flush=True)
     command = [sys.executable, "-m", "benchmarks.export_matrix", "--one", case.name, "--work", str(work)]
     begin = time.monotonic()
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        peak = TreePeak(process.pid)
+        peak = Peak(partial(tree_bytes, process.pid))
         output, _ = process.communicate()
     peak_bytes = peak.end()
     if process.returncode:
@@ -131,24 +132,11 @@ def _run(case: Case, work: Path, path: Path) -> bool:
     return True
 
 
-class TreePeak:
-    """Watches RssAnon + RssShmem of a process and all its descendants, summed, from a thread."""
+def tree_bytes(pid: int) -> int:
+    """Return RssAnon + RssShmem of a process and all its descendants, summed."""
+    from exporters.children import resident_bytes
 
-    def __init__(self, pid: int) -> None:
-        self._pid, self._largest = pid, 0
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-
-    def end(self) -> int:
-        """Return the largest sum that was seen, in bytes."""
-        self._ended.set()
-        self._thread.join()
-        return self._largest
-
-    def _watch(self) -> None:
-        while not self._ended.wait(_SAMPLE_S):
-            self._largest = max(self._largest, sum(_resident(pid) for pid in _tree(self._pid)))
+    return sum(resident_bytes(each) for each in _tree(pid))
 
 
 def _tree(pid: int) -> Iterable[int]:
@@ -156,12 +144,6 @@ def _tree(pid: int) -> Iterable[int]:
         return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
     except psutil.Error:
         return ()
-
-
-def _resident(pid: int) -> int:
-    from exporters.children import resident_bytes
-
-    return resident_bytes(Path(f"/proc/{pid}/status"))
 
 
 def export_one(case: Case, work: Path) -> dict[str, Any]:

@@ -16,9 +16,9 @@ import resource
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +28,7 @@ from rich.console import Console
 from rich.table import Table
 from torch import Tensor, nn
 
+from exporters.children import Peak, resident_bytes
 from exporters.families import stable_diffusion
 from exporters.families.stable_diffusion_graphs import Denoiser
 from exporters.networks import Networks
@@ -79,7 +80,7 @@ def lower_once(network: str, *, attention: bool) -> Lowered:
     from profiler.runner.engines.executorch_engine import binding
 
     graph = NETWORKS[network]()
-    peak = AnonymousPeak()
+    peak = Peak(partial(resident_bytes, "self"))
     wall_s, cpu_s = time.monotonic(), time.process_time()
     traced = executorch.trace(graph, "fp32", forms=ExecutorchForms(attention=attention))
     edge = executorch.lower(network, traced)
@@ -93,28 +94,6 @@ def lower_once(network: str, *, attention: bool) -> Lowered:
         off = difference(np.asarray(found), graph.run()[0].numpy())
         size = path.stat().st_size / 1e6
         return Lowered(islands(edge), wall_s, cpu_s, peak_mib, anonymous_mib, size, off.relative)
-
-
-class AnonymousPeak:
-    """Reads this process's anonymous memory five times a second: what has no file behind it that could be dropped."""
-
-    def __init__(self) -> None:
-        self._peak, self._ended = 0, threading.Event()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
-
-    def end(self) -> int:
-        """Stop; return the largest value in bytes."""
-        self._ended.set()
-        self._thread.join()
-        return self._peak
-
-    def _watch(self) -> None:
-        while True:
-            status = Path("/proc/self/status").read_text()
-            self._peak = max(self._peak, 1024 * int(status.split("RssAnon:")[1].split()[0]))
-            if self._ended.wait(0.2):
-                return
 
 
 class DreamLiteDenoiser(nn.Module):

@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 
@@ -87,7 +88,7 @@ class Children:
         """Run a job to its end and return the last that it told."""
         begin, killed = time.monotonic(), _oom_kills()
         with self._tidied(), tempfile.TemporaryFile("w+", errors="replace") as log, _started(log) as child:
-            peak = Peak(child.pid)
+            peak = Peak(partial(resident_bytes, child.pid))
             try:
                 last = self._follow(child, job)
                 child.wait()
@@ -143,30 +144,30 @@ def _started(log: IO[str]) -> Iterator[subprocess.Popen[str]]:
 
 
 class Peak:
-    """Watches the memory of a process (or "self") that cannot be shared or dropped, from a thread."""
+    """Reads a number of bytes, such as a process's memory, again and again from a thread, and keeps the largest."""
 
-    def __init__(self, pid: int | str) -> None:
-        self._status = Path(f"/proc/{pid}/status")
+    def __init__(self, read: Callable[[], int]) -> None:
+        self._read = read
         self._largest = 0
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
         self._thread.start()
 
     def end(self) -> int:
-        """Return the largest that was seen, in bytes."""
+        """Return the largest that was seen."""
         self._ended.set()
         self._thread.join()
         return self._largest
 
     def _watch(self) -> None:
         while not self._ended.wait(_SAMPLE_S):
-            self._largest = max(self._largest, resident_bytes(self._status))
+            self._largest = max(self._largest, self._read())
 
 
-def resident_bytes(status: Path) -> int:
-    """Return RssAnon + RssShmem of a /proc status file; 0 where it is gone or is no such file."""
+def resident_bytes(pid: int | str) -> int:
+    """Return RssAnon + RssShmem of a process (or "self"): what cannot be shared or dropped; 0 where it is gone."""
     try:
-        lines = status.read_text().splitlines()
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:
         return 0
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(("RssAnon:", "RssShmem:")))
