@@ -7,8 +7,9 @@ import math
 import os
 import pkgutil
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin, get_type_hints
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -21,12 +22,13 @@ from profiler.records.event import AnyEvent
 from profiler.records.job import Job
 from profiler.records.message import Reply, Request
 from profiler.records.plan import Plan
-from profiler.records.record import SCHEMA_VERSION, Record
+from profiler.records.record import NAME_PATTERN, SCHEMA_VERSION, Name, Record
 from profiler.records.run import Run
 from tests.records_for_tests import make_bundle, make_job, make_plan
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
+NAMES = st.from_regex(NAME_PATTERN, fullmatch=True)
 
 
 def _kinds() -> list[type[Record]]:
@@ -44,6 +46,28 @@ def json_numbers() -> None:
     """Build records with the numbers that JSON and 64 bits can hold."""
     st.register_type_strategy(int, INT64)
     st.register_type_strategy(float, FINITE)
+    for kind in _kinds():
+        if chosen := _not_by_type_alone(kind):
+            st.register_type_strategy(kind, st.builds(kind, **chosen))
+
+
+def _not_by_type_alone(kind: type[Record]) -> dict[str, st.SearchStrategy[Any]]:
+    """Return strategies for fields whose values a bare type does not tell: names, and those made by a factory."""
+    hints = get_type_hints(kind, include_extras=True)
+    made = {field.name for field in msgspec.structs.fields(kind) if field.default_factory is not msgspec.NODEFAULT}
+    return {name: _strategy(hint) for name, hint in hints.items() if _is_named(hint) or name in made}
+
+
+def _is_named(hint: Any) -> bool:
+    return hint == Name or (get_origin(hint) is dict and get_args(hint)[0] == Name)
+
+
+def _strategy(hint: Any) -> st.SearchStrategy[Any]:
+    if hint == Name:
+        return NAMES
+    if _is_named(hint):
+        return st.dictionaries(NAMES, st.from_type(get_args(hint)[1]), max_size=2)
+    return st.from_type(hint)
 
 
 @pytest.mark.parametrize("kind", _kinds(), ids=lambda kind: kind.__name__)

@@ -120,11 +120,6 @@ def test_an_engine_that_cannot_be_made_is_named_with_its_package(site: Path) -> 
         open_engine("unlucky", threads=None)
 
 
-def test_a_plug_in_may_run_what_the_product_only_writes(site: Path) -> None:
-    install(site, "apple", brings(ENGINES, coreml="apple:Engine"))
-    assert engine_for("coreml") == "coreml"
-
-
 def test_an_engine_that_shadows_the_products_is_refused_where_it_is_asked_for(site: Path) -> None:
     install(site, "sly_engine", brings(ENGINES, onnxruntime="sly_engine:Engine"))
     with pytest.raises(InputError, match="the engine 'onnxruntime' is brought by the product itself and sly_engine"):

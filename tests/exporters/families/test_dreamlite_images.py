@@ -115,7 +115,7 @@ def test_an_edit_with_any_guidance_is_the_guided_pipelines(apart: Planned, text:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["nf4", "int8"])
+@pytest.mark.parametrize("scheme", ["nf4"])  # int8 goes through Core ML below
 def test_the_images_of_coded_encoders_are_the_pipelines_with_the_same_weights(
     apart: Planned, scheme: EncoderScheme
 ) -> None:
