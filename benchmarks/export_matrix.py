@@ -228,7 +228,7 @@ def _placement(notes: list[str]) -> str:
 def _totals(row: dict[str, Any]) -> tuple[str, ...]:
     policy = by_size(catalog.policy("moi-bench"))
     sizes = "; ".join(f"{task} {format_bytes(size)} ({verdict(policy, size)})" for task, size in row["tasks"].items())
-    return sizes, "", f"{row['wall_s']:.0f}", f"{row['peak_bytes'] / GIB:.2f}"
+    return sizes, "", "–" if row["wall_s"] is None else f"{row['wall_s']:.0f}", f"{row['peak_bytes'] / GIB:.2f}"
 
 
 def write_docs(rows: list[dict[str, Any]]) -> None:
@@ -247,7 +247,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
     )
     exports = "".join(
         f"| {row['model']} | {row['runtime']} | {row['precision']} | {row['text_encoder']} | {_totals(row)[0]} "
-        f"| {row['wall_s']:.0f} | {row['peak_bytes'] / GIB:.2f} |\n"
+        f"| {_totals(row)[2]} | {_totals(row)[3]} |\n"
         for row in rows
     )
     parts_head = (
