@@ -218,7 +218,7 @@ def profile(
 
 
 _OF_A_GRAPH = ("inputs", "seed", "shape", "output", "output_range", "name", "licence")
-_OF_A_RECIPE = ("load_policy", "runtime", "precision", "text_encoder", "keep")
+_OF_A_RECIPE = ("load_policy", "runtime", "backend", "precision", "text_encoder", "keep", "weights")
 
 
 def _refuse_mixed_up(context: typer.Context, model: str | None, file: Path | None) -> None:
@@ -266,7 +266,12 @@ def export(
             show_default="noise; zeros for whole numbers",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**53 - 1, help="Seed of that noise.", rich_help_panel=FOREIGN)] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            min=0, max=2**53 - 1, help="Seed of the noise that stands for inputs not given.", rich_help_panel=FOREIGN
+        ),
+    ] = 0,
     shape: Annotated[
         list[str] | None,
         typer.Option(
@@ -296,7 +301,8 @@ def export(
 ) -> int:
     """Export a model to a bundle, verified against its own PyTorch loop; or wrap a graph of your own.
 
-    Cached by content: the same weights and recipe are exported once. Needs the export extra.
+    Cached by content: the same weights and recipe are exported once. Needs the export extra (make install-export).
+    What an interrupted export made waits beside --out, and the same command goes on there.
 
     [bold]profile export --file net.onnx --out net[/bold]  needs no family: its inputs are those of its own signature.
     """

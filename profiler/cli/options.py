@@ -143,7 +143,7 @@ def known_runtime(text: str) -> str:
     try:
         plugins.find(plugins.RUNTIMES, text, RUNTIMES)
     except InputError as error:
-        raise typer.BadParameter(" ".join(str(error).split())) from error
+        raise typer.BadParameter(". ".join(str(error).split("\n  "))) from error
     return text
 
 
@@ -177,7 +177,12 @@ class Group(TyperGroup):
 RuntimeOption = Annotated[
     str | None,
     typer.Option(
-        "--runtime", parser=known_runtime, metavar="NAME", help="Format.", rich_help_panel=MADE, show_default="onnx"
+        "--runtime",
+        parser=known_runtime,
+        metavar="NAME",
+        help="Format of its graphs.",
+        rich_help_panel=MADE,
+        show_default="onnx",
     ),
 ]
 BackendOption = Annotated[
@@ -192,7 +197,10 @@ BackendOption = Annotated[
 PrecisionOption = Annotated[
     PrecisionName | None,
     typer.Option(
-        "--precision", help="Of all networks.", rich_help_panel=MADE, show_default="the model's own for the runtime"
+        "--precision",
+        help="What its networks compute in.",
+        rich_help_panel=MADE,
+        show_default="the model's own for the runtime",
     ),
 ]
 SchemeOption = Annotated[

@@ -9,13 +9,12 @@ from profiler import catalog, tiers
 from profiler.bundle_files import load_plan, manifest_sha256
 from profiler.quantities import format_bytes
 from profiler.records.bundle import Bundle, Component
-from profiler.records.policy import Measured, Metric, Policy
+from profiler.records.policy import Measured, Policy
 from profiler.records.recipe import BITS_PER_WEIGHT, EncoderScheme
 from profiler.records.spec import DefaultRecipe
 from profiler.session import bundle_use
 
 _POLICY = "moi-bench"
-_NOT_SIZE: tuple[Metric, ...] = ("latency", "peak_memory")
 
 
 def sizes(folder: Path, bundle: Bundle, usual: DefaultRecipe | None) -> Iterator[str]:
@@ -37,8 +36,8 @@ def sizes(folder: Path, bundle: Bundle, usual: DefaultRecipe | None) -> Iterator
 
 def by_size(policy: Policy) -> Policy:
     """Return a policy that asks for nothing but size."""
-    for metric in _NOT_SIZE:
-        if metric in tiers.required(policy):
+    for metric in tiers.required(policy):
+        if metric != "size":
             policy = tiers.without(policy, metric)
     return policy
 

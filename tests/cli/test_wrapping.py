@@ -117,6 +117,8 @@ def test_words_and_seeds_have_no_meaning_for_a_wrapped_graph(tmp_path: Path, cap
         (["--model", "nano", "--inputs", "a.npz"], "--inputs has a meaning with --file only"),
         (["--model", "nano", "--output-range", "0..1"], "--output-range has a meaning with --file only"),
         (["--file", "net.onnx", "--precision", "fp16"], "--precision has a meaning with --model only"),
+        (["--file", "net.onnx", "--weights", "random:0"], "--weights has a meaning with --model only"),
+        (["--file", "net.onnx", "--backend", "vulkan"], "--backend has a meaning with --model only"),
         (["--file", "net.onnx", "--out", "b", "--shape", "x"], "'x' is no shape"),
         (["--file", "net.onnx", "--out", "b", "--shape", "x=1,-2"], "is no shape"),
         (["--file", "net.onnx", "--out", "b", "--shape", "x=1", "--shape", "x=2"], "x is given two shapes"),
