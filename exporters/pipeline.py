@@ -12,7 +12,6 @@ from exporters.child import ComponentJob, ImagesJob, MadeComponent, Origin
 from exporters.children import CHILD_FROM_PARAMETERS, Children, TellMaking, alone, bring, say_nothing
 from exporters.families import Family, family_of
 from exporters.guide_step import guide_step
-from exporters.networks import Networks
 from exporters.parts import Model, Part
 from exporters.preflight import check_room, room_for
 from exporters.progress import Progress, Stages, silent
@@ -20,10 +19,9 @@ from exporters.quiet import quiet
 from exporters.runtimes import Runtime, check_expresses, runtime
 from exporters.schedules import ScheduleTable
 from exporters.sources import Located, settings_sha256
-from exporters.steps import make_component, stages_of
+from exporters.steps import make_component, open_origin, stages_of
 from exporters.tasks import TOKENIZER, PlannedTask, Planner
 from exporters.verify import Verifier
-from exporters.weights import weights_of
 from profiler import __version__, codec
 from profiler.bundle_files import MANIFEST, check_free, describe, written_whole
 from profiler.errors import InputError
@@ -73,14 +71,15 @@ def export(
         stages.begin("load")
         located = _located(spec, family, weights, waiting / _SETTINGS)
         origin = Origin(spec=spec, recipe=recipe, folder=str(located.folder), weights=weights)
-        model = _open(origin, family, settings)
+        model = _open(origin, settings)
         stages.begin("schedules")
         table, guide = _schedule(model, settings)
         parts = [*model.parts.values(), guide]
         check_room(parts, recipe, room_for(destination, waiting))
         stages.expect(_stages_left(parts, len(settings)))
 
-        work = _Work(origin, target, located.source, folder, stages, Children(waiting, stages, tell_making), child_from)
+        children = Children(waiting, stages, tell_making)
+        work = _Work(origin, target, folder, stages, children, child_from, _identity(located, target))
         made = {part.name: work.make(part) for part in parts}
         components = {name: each.component for name, each in made.items()}
         differences = {name: each.difference for name, each in made.items() if each.difference is not None}
@@ -118,10 +117,10 @@ def _located(spec: ModelSpec, family: Family, weights: str, settings: Path) -> L
     return sources.locate_without_weights(spec, templates(), weights, settings)
 
 
-def _open(origin: Origin, family: Family, settings: Mapping[Task, TaskDefaults]) -> Model:
+def _open(origin: Origin, settings: Mapping[Task, TaskDefaults]) -> Model:
     """Take the model apart, and refuse what it cannot do before anything is made."""
     with quiet():
-        model = family.load(Networks(Path(origin.folder), weights_of(origin.weights)), origin.recipe)
+        model = open_origin(origin).model
     for task in settings:
         if task not in model.tasks:
             raise InputError(f"{origin.spec.name} cannot {task}; its pipeline can {' and '.join(model.tasks)}")
@@ -140,24 +139,28 @@ def _stages_left(parts: list[Part], tasks: int) -> int:
     return 1 + sum(stages_of(part) for part in parts) + 1 + tasks + 1
 
 
+def _identity(located: Located, target: Runtime) -> str:
+    """Stand for weights, settings and toolchain: what was made from others is not taken for a component."""
+    settings = settings_sha256(located.folder)
+    return repr((located.source.weights_sha256, settings, __version__, sorted(_tools(target).items())))
+
+
 class _Work(NamedTuple):
     """Where components are made and images compared: small ones here, others in processes of their own."""
 
     origin: Origin
     target: Runtime
-    source: Source
     folder: Path
     stages: Stages
     children: Children
     child_from: int
+    identity: str
 
     def make(self, part: Part) -> MadeComponent:
         """Make a component below the bundle's folder."""
         if part.parameters < self.child_from:
             return make_component(part, self.target, self.folder, self.origin.recipe, self.stages)
-        settings = settings_sha256(Path(self.origin.folder))
-        identity = repr((self.source.weights_sha256, settings, __version__, sorted(_tools(self.target).items())))
-        job = ComponentJob(origin=self.origin, identity=identity, part=part.name, destination="")
+        job = ComponentJob(origin=self.origin, identity=self.identity, part=part.name, destination="")
         made, ready = self.children.make(job)
         bring(ready, self.folder)
         return made

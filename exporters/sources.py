@@ -81,16 +81,17 @@ def locate_without_weights(spec: ModelSpec, templates: Sequence[str], weights: s
 
 def weights_sha256(folder: Path, subfolders: Subfolders) -> str:
     """Hash the weight files' names and contents, in the order of their paths. Raises MissingSource without any."""
-    digest = hashlib.sha256()
-    for path in sorted(path for name in subfolders.networks for path in _weights_in(folder / name)):
-        digest.update(f"{path.relative_to(folder).as_posix()}\0{sha256_of(path)}\n".encode())
-    return digest.hexdigest()
+    return _sha256_of_all(folder, [path for name in subfolders.networks for path in _weights_in(folder / name)])
 
 
 def settings_sha256(folder: Path) -> str:
     """Hash a pipeline's index, configurations, scheduler and tokenizers, in the order of their paths."""
+    return _sha256_of_all(folder, [path for pattern in _SETTINGS for path in folder.glob(pattern)])
+
+
+def _sha256_of_all(folder: Path, paths: Sequence[Path]) -> str:
     digest = hashlib.sha256()
-    for path in sorted(path for pattern in _SETTINGS for path in folder.glob(pattern)):
+    for path in sorted(paths):
         digest.update(f"{path.relative_to(folder).as_posix()}\0{sha256_of(path)}\n".encode())
     return digest.hexdigest()
 
