@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,6 +69,16 @@ def save_distilled(folder: Path, *, seed: int = 0, **unet: Any) -> Path:
         requires_safety_checker=False,
     )
     pipeline.save_pretrained(folder, safe_serialization=True)
+    return folder
+
+
+def edited(source: Path, folder: Path, file: str, change: Callable[[dict[str, Any]], None]) -> Path:
+    """Copy a pipeline folder with one of its JSON files changed."""
+    shutil.copytree(source, folder)
+    path = folder / file
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
     return folder
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +30,7 @@ from profiler.records.record import Task
 from profiler.records.spec import TaskDefaults
 from tests.exporters.rescheduled import changed
 from tests.exporters.small_dreamlite import IMAGE_TOKENS, SIDE, Kind, build_tokenizer, image_processor, save_pipeline
+from tests.exporters.small_pipelines import edited
 
 EDIT = TaskDefaults(prompt="a hat", steps=3, text_guidance=2.5, image_guidance=1.4, negative_prompt="blue", seed=4)
 
@@ -62,16 +61,6 @@ def loaded(folder: Path, side: int = SIDE) -> Model:
 def pipeline_of(model: Model) -> Any:
     """Return the stock pipeline behind a model's reference."""
     return model.run_reference.args[0]  # type: ignore[attr-defined]
-
-
-def edited(source: Path, folder: Path, file: str, change: Callable[[dict[str, Any]], None]) -> Path:
-    """Copy a pipeline folder with one of its JSON files changed."""
-    shutil.copytree(source, folder)
-    path = folder / file
-    content = json.loads(path.read_text())
-    change(content)
-    path.write_text(json.dumps(content))
-    return folder
 
 
 def test_a_pipeline_has_its_towers_apart_and_arithmetic_between_them(mobile: Model) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +21,7 @@ from profiler import catalog
 from profiler.errors import InputError
 from profiler.prompts import encode
 from profiler.records.spec import TaskDefaults
-from tests.exporters.small_pipelines import small_recipe
+from tests.exporters.small_pipelines import edited, small_recipe
 from tests.exporters.small_sana import SIDE, SLIDING_WINDOW, build_gemma_tokenizer, save_sana
 
 PROMPT = "  A Red square, ünïcode 猫 "
@@ -61,14 +58,6 @@ def run(model: Model, part: str, *inputs: Tensor) -> tuple[Tensor, ...]:
     with torch.no_grad():
         found = graph.module(*inputs)
     return found if isinstance(found, tuple) else (found,)
-
-
-def edited(source: Path, folder: Path, file: str, change: Callable[[dict[str, Any]], None]) -> Path:
-    shutil.copytree(source, folder)
-    content = json.loads((folder / file).read_text())
-    change(content)
-    (folder / file).write_text(json.dumps(content))
-    return folder
 
 
 def settings(**options: Any) -> TaskDefaults:

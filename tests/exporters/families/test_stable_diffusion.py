@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,17 +14,7 @@ from PIL import Image
 from exporters.families import stable_diffusion as family
 from exporters.networks import Networks
 from profiler.errors import InputError
-from tests.exporters.small_pipelines import SIDE, save_pipeline, small_recipe
-
-
-def edited(source: Path, folder: Path, file: str, change: Callable[[dict[str, Any]], None]) -> Path:
-    """Copy a pipeline folder with one of its JSON files changed."""
-    shutil.copytree(source, folder)
-    path = folder / file
-    content = json.loads(path.read_text())
-    change(content)
-    path.write_text(json.dumps(content))
-    return folder
+from tests.exporters.small_pipelines import SIDE, edited, save_pipeline, small_recipe
 
 
 def test_a_generation_pipeline_has_no_image_encoder(generate_source: Path) -> None:

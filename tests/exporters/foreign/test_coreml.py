@@ -15,10 +15,10 @@ import torch
 from torch import Tensor, nn
 
 from exporters.foreign.wrapping import Wishes, wrap
-from profiler.bundle_files import check_files, check_names, load_manifest, load_plan
-from profiler.errors import InputError, InvalidRecord, ModelError
-from profiler.records.plan import Output
+from profiler.bundle_files import check_files, check_names
+from profiler.errors import InvalidRecord, ModelError
 from tests.exporters.foreign.graphs import SIDE, save_mlpackage
+from tests.exporters.foreign.wrapped import media_of, refused
 
 IMAGE = (1, 3, SIDE, SIDE)
 
@@ -56,19 +56,6 @@ def picture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("coreml") / "net.mlpackage"
     torch.manual_seed(0)
     return save_mlpackage(path, Picture(), [floats("sample", *IMAGE)], [torch.rand(IMAGE)], outputs=OUT)
-
-
-def refused(path: Path, tmp_path: Path, kind: type[Exception] = InputError, **wishes: Any) -> str:
-    with pytest.raises(kind) as caught:
-        wrap(path, Wishes(**wishes), tmp_path / "refused")
-    assert not (tmp_path / "refused").exists()
-    return " ".join(str(caught.value).split())
-
-
-def media_of(folder: Path) -> Any:
-    output = load_plan(folder, load_manifest(folder), "generate").body[-1]
-    assert isinstance(output, Output)
-    return output.media
 
 
 def test_a_package_is_copied_and_described_by_its_own_signature(picture: Path, tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from exporters.foreign.wrapping import Wishes, wrap
-from profiler.bundle_files import load_manifest, load_plan
-from profiler.errors import InputError, InvalidRecord
-from profiler.records.plan import Output
+from profiler.bundle_files import load_plan
+from profiler.errors import InvalidRecord
 from tests.exporters.foreign.graphs import SIDE, save_pte
+from tests.exporters.foreign.wrapped import media_of, refused
 
 
 class Scaled(nn.Module):
@@ -42,19 +41,6 @@ class Looks(nn.Module):
 @pytest.fixture(scope="module")
 def picture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save_pte(tmp_path_factory.mktemp("pte") / "net.pte", Scaled(20.0), torch.rand(1, 3, SIDE, SIDE))
-
-
-def media_of(folder: Path) -> Any:
-    output = load_plan(folder, load_manifest(folder), "generate").body[-1]
-    assert isinstance(output, Output)
-    return output.media
-
-
-def refused(path: Path, tmp_path: Path, kind: type[Exception] = InputError, **wishes: Any) -> str:
-    with pytest.raises(kind) as caught:
-        wrap(path, Wishes(**wishes), tmp_path / "refused")
-    assert not (tmp_path / "refused").exists()
-    return " ".join(str(caught.value).split())
 
 
 def test_a_program_is_copied_and_described_by_its_own_signature(picture: Path, tmp_path: Path) -> None:

@@ -13,10 +13,9 @@ from safetensors.numpy import load_file
 
 from exporters.foreign.wrapping import Wishes, wrap
 from profiler.bundle_files import check_files, check_names, load_manifest, load_plan
-from profiler.errors import InputError, InvalidRecord, MissingSource, ModelError
+from profiler.errors import InvalidRecord, MissingSource, ModelError
 from profiler.plan_rules import check_plan
 from profiler.records.bundle import Bundle
-from profiler.records.plan import Output
 from profiler.runner.engines.onnxruntime_engine import OnnxRuntimeEngine
 from profiler.runner.interpreter import Image, Interpreter
 from tests.exporters.foreign.graphs import (
@@ -29,6 +28,7 @@ from tests.exporters.foreign.graphs import (
     scaled,
     with_location,
 )
+from tests.exporters.foreign.wrapped import media_of, refused
 
 
 def output_of(folder: Path) -> Any:
@@ -46,19 +46,6 @@ def output_of(folder: Path) -> Any:
 
 def inputs_of(folder: Path) -> dict[str, Any]:
     return dict(load_file(folder / "inputs" / "generate.safetensors"))
-
-
-def media_of(folder: Path) -> str:
-    output = load_plan(folder, load_manifest(folder), "generate").body[-1]
-    assert isinstance(output, Output)
-    return output.media
-
-
-def refused(path: Path, tmp_path: Path, kind: type[Exception] = InputError, **wishes: Any) -> str:
-    with pytest.raises(kind) as caught:
-        wrap(path, Wishes(**wishes), tmp_path / "refused")
-    assert not (tmp_path / "refused").exists()
-    return " ".join(str(caught.value).split())
 
 
 def notes_of(bundle: Bundle) -> str:
