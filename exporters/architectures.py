@@ -69,10 +69,8 @@ def build_on_meta(config: dict[str, Any]) -> nn.Module:
     Raises InputError for a class of neither library: code from elsewhere is never loaded.
     """
     with quiet():
-        network: Any = build_empty(_class_of(config), config, {})
-        if hasattr(network, "tie_weights"):
-            network.tie_weights()  # a tie made while parameters are being moved to the meta device does not last
-    return network.eval().requires_grad_(False)  # type: ignore[no-any-return]
+        network = build_empty(_class_of(config), config, {})
+    return network.eval().requires_grad_(False)
 
 
 def write_configs(spec: ModelSpec, folder: Path) -> None:

@@ -11,7 +11,8 @@ from exporters.parts import Model
 from exporters.plans import build_plan
 from exporters.schedules import ScheduleTable
 from profiler import codec
-from profiler.records.bundle import Component, DefaultInputs, PromptForm, TaskPlan
+from profiler.prompts import PLAIN
+from profiler.records.bundle import Component, DefaultInputs, TaskPlan
 from profiler.records.plan import Plan
 from profiler.records.recipe import Recipe
 from profiler.records.record import Task
@@ -46,7 +47,7 @@ class Planner:
         """Build a task's plan and write its default inputs."""
         plan = build_plan(self.model, task, settings, self.table, self.components, self.recipe)
         source = source_picture(task, settings, self.pictures, self.model)
-        words = words_of(self.folder / TOKENIZER, self.model.prompts.get(task, PromptForm()))
+        words = words_of(self.folder / TOKENIZER, self.model.prompts.get(task, PLAIN))
         defaults = write_default_inputs(plan, settings, source, words, self.folder)
         return PlannedTask(settings=settings, source=source, plan=plan, defaults=defaults)
 

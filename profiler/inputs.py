@@ -19,8 +19,8 @@ from safetensors.numpy import load_file, save
 from profiler.bundle_files import inside, load_plan, load_schedules, sync_file
 from profiler.errors import InputError, InvalidRecord, MissingSource
 from profiler.plan_rules import check_plan
-from profiler.prompts import encode
-from profiler.records.bundle import Bundle, PromptForm
+from profiler.prompts import PLAIN, encode
+from profiler.records.bundle import Bundle
 from profiler.records.job import InputFile
 from profiler.records.plan import Plan, Port
 from profiler.records.record import Task
@@ -183,7 +183,7 @@ def prompt_tensors(folder: Path, bundle: Bundle, plan: Plan, prompt: str, negati
     encoding = bundle.prompt_encoding
     if encoding is None:
         raise InputError(f"{bundle.model} takes no words", hint="Its inputs are set when it is wrapped: --inputs FILE.")
-    form = encoding.forms.get(plan.task, PromptForm())
+    form = encoding.forms.get(plan.task, PLAIN)
     tensors: Tensors = {}
     notes = []
     for name, text in (("prompt", prompt), ("negative", negative)):
