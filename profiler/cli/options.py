@@ -143,7 +143,7 @@ def known_runtime(text: str) -> str:
     try:
         plugins.find(plugins.RUNTIMES, text, RUNTIMES)
     except InputError as error:
-        raise typer.BadParameter(". ".join(str(error).split("\n  "))) from error
+        raise typer.BadParameter(" ".join(str(error).split())) from error
     return text
 
 
