@@ -46,8 +46,14 @@ def usable(path: Path, what: str, hint: str) -> Path:
 
 
 def open_device(name: str, clock: Clock) -> Device:
-    """Return a device by the name of its profile. Raises UnknownName."""
-    return LocalDevice(catalog.device_profile(name), clock)
+    """Return a device by the name of its profile. Raises UnknownName, or InputError where it cannot be measured on."""
+    profile = catalog.device_profile(name)
+    if profile.platform != "host":
+        # This machine's numbers must never stand under a phone's name.
+        raise InputError(
+            f"{name} is a phone, and phones cannot be measured on yet", hint="Measure here: --device local"
+        )
+    return LocalDevice(profile, clock)
 
 
 def open_policy(name: str, not_required: Iterable[str]) -> Policy:
