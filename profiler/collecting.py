@@ -35,6 +35,7 @@ from profiler.records.run import (
     ImageFile,
     IterationSample,
     Launch,
+    ProcessExit,
     ProcessRecord,
     Run,
     Session,
@@ -54,6 +55,8 @@ _KILLED = {
 }
 # SIGHUP, SIGINT, SIGTERM: people and service managers send them; no model does.
 _STOPPED = (-1, -2, -15)
+# So a person, the system's housekeeping or a restart ends a process; no model does.
+_BY_OTHERS = ("stopped", "frozen", "restarted")
 _LEFT = {
     EXIT_HOST_GONE: "host_gone: the runner left, as no host had come back to it",
     EXIT_NO_SPACE: "storage: the runner could not write its journal, as where the disk is full",
@@ -224,6 +227,7 @@ def _process_record(process: Journalled, ending: Ending | None) -> ProcessRecord
         idle_memory=next((event.memory for event in _of(process, Idle)), None),
         memory=_last_memory(process),
         last_seq=len(process.events) - 1,
+        exit=launch.exit,
     )
 
 
@@ -240,6 +244,8 @@ def _process_ending(process: Journalled, ending: Ending | None) -> Ending:
             return Ending(ending.outcome, ending.reason, stop.stage, stop.component)
         return Ending(stop.outcome, stop.reason, stop.stage, stop.component)
     where, code = _where(process), process.launch.exit_code
+    if process.launch.exit is not None:
+        return _told_by_the_system(process.launch.exit, where)
     if code is not None and code in _STOPPED:
         return Ending("aborted", f"runner_stopped: somebody sent it signal {-code}", *where)
     if code is not None and code < 0:
@@ -251,6 +257,14 @@ def _process_ending(process: Journalled, ending: Ending | None) -> Ending:
     if code is not None:
         return Ending("aborted", f"runner_ended: exit code {code}, see its log", *where)
     return Ending("interrupted", "the host went away before the job ended", *where)
+
+
+def _told_by_the_system(told: ProcessExit, where: tuple[str | None, str | None]) -> Ending:
+    """Tell a model's own death from one that somebody brought about, by what the device's system says."""
+    if told.kind in _BY_OTHERS:
+        return Ending("aborted", f"runner_stopped: {told.detail}", *where)
+    word = "out_of_memory" if told.kind == "low_memory" else "runner_died"
+    return Ending("failed", f"{word}: {told.detail}", *where)
 
 
 def _where(process: Journalled) -> tuple[str | None, str | None]:

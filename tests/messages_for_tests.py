@@ -209,15 +209,6 @@ def make_replies() -> tuple[Reply, ...]:
             virtual=False,
             pid=4711,
         ),
-        RunnerHello(
-            protocol_version=PROTOCOL_VERSION,
-            runner_version="0.1.0",
-            platform="android",
-            engines={"onnxruntime": "synthetic"},
-            virtual=True,
-            pid=4711,
-            synthetic=True,
-        ),
         Inspection(
             receipts=(
                 Receipt(path="bundles/nano/bundle.json", size_bytes=2881, sha256=SHA_BUNDLE),
@@ -227,4 +218,13 @@ def make_replies() -> tuple[Reply, ...]:
         Accepted(job_id=JOB_ID),
         Refused(code="token", reason="not the token of this session"),
         Refused(code="busy", reason="this runner serves one job in its life; start another process"),
+        RunnerHello(
+            protocol_version=PROTOCOL_VERSION,
+            runner_version="0.1.0",
+            platform="android",
+            engines={"onnxruntime": "synthetic"},
+            virtual=True,
+            pid=4711,
+            synthetic=True,
+        ),
     )

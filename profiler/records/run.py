@@ -72,6 +72,30 @@ class CanarySample(Record):
     duration_ns: int
 
 
+class ProcessExit(Record):
+    """How a device's system says that a runner process ended; `evidence` is its own text.
+
+    `resident_bytes` is what the process held then, where it is told.
+    """
+
+    kind: Literal[
+        "low_memory",
+        "crash",
+        "native_crash",
+        "not_responding",
+        "signalled",
+        "stopped",
+        "frozen",
+        "too_much_work",
+        "restarted",
+        "other",
+    ]
+    detail: str
+    signal: int | None
+    resident_bytes: int | None
+    evidence: str
+
+
 class ProcessRecord(Record):
     """One runner process of the session: its loads, memory, and how it ended.
 
@@ -93,6 +117,7 @@ class ProcessRecord(Record):
     idle_memory: MemoryReading | None
     memory: MemoryReading | None
     last_seq: int
+    exit: ProcessExit | None = None
 
 
 class ImageFile(Record):
@@ -159,7 +184,10 @@ class SessionHeader(Record):
 
 
 class Session(SessionHeader):
-    """An open session (`session.json`); whoever finds it without an owner collects it."""
+    """An open session (`session.json`); whoever finds it without an owner collects it.
+
+    `storage` is where its runners' files are: a folder here, or on a device that has files of its own.
+    """
 
     schema_version: SchemaVersion = 2
     token: str
@@ -177,6 +205,7 @@ class Launch(Record):
     runner_version: str | None
     engine: str | None
     exit_code: int | None = None
+    exit: ProcessExit | None = None
 
 
 class Run(SessionHeader):
