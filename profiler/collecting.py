@@ -12,7 +12,7 @@ import msgspec
 from PIL import Image as PillowImage
 from PIL import ImageStat
 
-from profiler import codec, validity
+from profiler import codec, energy, validity
 from profiler.bundle_files import sha256_of
 from profiler.errors import InvalidRecord
 from profiler.journal import JOURNAL_FILE, read_journal
@@ -26,6 +26,7 @@ from profiler.records.event import (
     LoadDone,
     MemoryReading,
     Outcome,
+    Rest,
     Stop,
     Trace,
 )
@@ -41,6 +42,7 @@ from profiler.records.run import (
     Session,
     SessionHeader,
 )
+from profiler.records.trace import ProcessTrace
 from profiler.store import RUN_FILE, OpenSession, Store, journal_name
 from profiler.traces import trace_of
 
@@ -128,7 +130,16 @@ def _build(header: Session, folder: Path, building: Path, ended_wall_ns: int, en
         canaries=tuple(sample for process in processes for sample in _canaries(process)),
     )
     traces = tuple(trace_of(process.launch.process, process.events) for process in processes)
+    drawn = _energy(run, traces, processes)
+    run = msgspec.structs.replace(run, energy=drawn.by_meter, energy_reason=drawn.reason)
     return msgspec.structs.replace(run, doubts=validity.doubts(run, traces))
+
+
+def _energy(run: Run, traces: Sequence[ProcessTrace], processes: Sequence[Journalled]) -> energy.Found:
+    """Find what the timed images drew: they are the last process's."""
+    images = [sample for sample in run.iterations if sample.phase == "timed"]
+    rests = [(event.start_boot_ns, event.end_boot_ns) for event in _of(processes[-1], Rest)] if processes else []
+    return energy.energy(images, traces[-1].environment if traces else (), rests[-1] if rests else None)
 
 
 def _temperature(processes: Sequence[Journalled]) -> dict[str, Any]:

@@ -51,6 +51,8 @@ class Order(NamedTuple):
     sampling: Sampling = Sampling()
     stall_timeout_s: float = STALL_TIMEOUT_S
     away_timeout_s: float = AWAY_TIMEOUT_S
+    untethered: bool = False
+    rest_s: float = 0.0
 
 
 class Progress(NamedTuple):
@@ -182,6 +184,8 @@ def _settings(order: Order) -> Settings:
         repeats=order.repeats,
         cold_starts=order.cold_starts,
         made_up_inputs=inputs.made_up,
+        untethered=order.untethered,
+        rest_s=order.rest_s,
     )
 
 
@@ -326,6 +330,8 @@ def _job(order: Order, header: Session, device: Device, bundle: str, number: int
         measurement=order.measurement if last else Measurement(kind="burst"),
         sampling=order.sampling,
         on_disconnect=device.on_disconnect,
+        untethered=order.untethered and last,
+        rest_s=order.rest_s if last else 0.0,
     )
 
 

@@ -18,6 +18,7 @@ from profiler.records.event import (
     LoadDone,
     MemorySample,
     Phase,
+    Rest,
     Stop,
     Trace,
     Waiting,
@@ -62,6 +63,7 @@ def make_journal() -> tuple[AnyEvent, ...]:
         _start_told()
         + _image_told("cold", 520_000_000)
         + [(Waiting, {"reason": "a pause of 2 s"})]
+        + [(Rest, {"start_boot_ns": BOOT_NS + 300 * NS_PER_MS, "end_boot_ns": BOOT_NS + 320 * NS_PER_MS})]
         + _image_told("timed", 405_000_000)
         + [(Stop, end)]
     )

@@ -36,6 +36,8 @@ class Settings(Record):
     repeats: int
     cold_starts: int
     made_up_inputs: tuple[str, ...] = ()
+    untethered: bool = False
+    rest_s: float = 0.0
 
 
 class BundleUse(Record):
@@ -70,6 +72,22 @@ class CanarySample(Record):
     device_boot_ns: int
     when: Literal["cool", "between"]
     duration_ns: int
+
+
+class Energy(Record):
+    """What timed images drew by one meter: `joules` for `images` within `window_s`, and `rest_watts` at rest before.
+
+    `power_rails` sums what the device meters of its parts, plugged in or not; the other two see all that the battery
+    gives. `readings` counts distinct ones, and `evidence` says by what a unit and sign are known.
+    """
+
+    source: Literal["power_rails", "charge_counter", "battery_current"]
+    joules: float
+    images: int
+    window_s: float
+    readings: int
+    rest_watts: float | None
+    evidence: str
 
 
 class ProcessExit(Record):
@@ -211,7 +229,8 @@ class Launch(Record):
 class Run(SessionHeader):
     """The stored record (`run.json`); traces stay in the journals beside it.
 
-    `temperature_reason` says why `max_temperature_millicelsius` is missing.
+    `temperature_reason` says why `max_temperature_millicelsius` is missing, `energy_reason` why `energy` is. The first
+    meter in `energy` is the one to quote.
     """
 
     schema_version: SchemaVersion = 2
@@ -229,3 +248,5 @@ class Run(SessionHeader):
     temperature_reason: str | None
     doubts: tuple[Doubt, ...]
     canaries: tuple[CanarySample, ...] = ()
+    energy: tuple[Energy, ...] = ()
+    energy_reason: str | None = None
