@@ -32,7 +32,7 @@ _STATES = (
 )
 # Serials may hold blanks ("adb-1A2B (2)._adb-tls-connect._tcp"), so the first word that is a state ends one.
 _LINE = re.compile(
-    rf"^(?P<serial>\S.*?)\s+(?P<state>{'|'.join(_STATES)})(?P<explanation>.*?)"
+    rf"^(?P<serial>\S.*?)\s+(?P<state>{'|'.join(_STATES)})(?=\s|$)(?P<explanation>.*?)"
     r"(?P<details>(?:\s+[a-z_]+:\S*)*)\s*$"
 )
 _UNKNOWN_STATE = re.compile(r"^(?P<serial>\S+)\s+(?P<state>\S+)(?P<explanation>)(?P<details>(?:\s+[a-z_]+:\S*)*)\s*$")
