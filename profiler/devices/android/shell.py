@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import secrets
 import shlex
 import threading
+from collections.abc import Sequence
 
 from profiler.clock import Clock, Deadline, RealClock
 from profiler.devices.android.adb import Transport
@@ -67,6 +69,16 @@ class Shell:
         if output.code != 0:
             raise DeviceError(f"{self._transport.serial}: {short(command)} failed: {output.complaint}")
         return output.text
+
+    def batch(self, commands: Sequence[str], deadline_s: float = _DEADLINE_S) -> tuple[Output, ...]:
+        """Run commands one after the other in one round trip; what each complains about is among what it prints."""
+        mark = secrets.token_hex(8)
+        script = ";".join(f"(eval {quoted(command)})2>&1;echo {mark} $?" for command in commands)
+        said = self.run(script, deadline_s).stdout.split(mark.encode())
+        # Behind each mark stands the code of the command before it, and on the next line the next one's output.
+        codes = [part.split(b"\n", 1) for part in said[1:]]
+        bodies = [said[0], *(rest for _, rest in codes)]
+        return tuple(Output(body, b"", int(code)) for body, (code, _) in zip(bodies, codes, strict=False))
 
     def close(self) -> None:
         """Give the kept connection up; the next command opens another."""
