@@ -10,7 +10,7 @@ import stat
 import struct
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, NoReturn
 
 from profiler.devices.android.adb import Transport, read_exact
 from profiler.devices.android.shell import Shell, quoted
@@ -83,7 +83,7 @@ class Files:
                     sent = self._send(connection, stream, source, known.st_size, progress)
                     moment = int(known.st_mtime) if mtime_s is None else mtime_s
                     connection.sendall(struct.pack("<4sI", b"DONE", min(max(moment, 0), _LAST_MTIME_S)))
-                    self._expect_okay(connection, path)
+                    self._expect_okay(connection)
                 self._complete(part, path, sent)
             except BaseException:
                 self._forget(part)
@@ -165,7 +165,7 @@ class Files:
                 break
             # A phone that gives up goes on reading but not writing; what it says must be heard now.
             if select.select([connection], [], [], 0)[0]:
-                self._expect_okay(connection, str(source))
+                self._expect_okay(connection)
                 raise ProtocolError(f"{self._transport.serial} says OKAY in the middle of {source}")
             connection.sendall(buffer[:used])
             sent += payload
@@ -176,29 +176,27 @@ class Files:
     def _receive(
         self, connection: socket.socket, stream: BinaryIO, path: str, total: int, progress: Progress | None
     ) -> int:
-        buffer = memoryview(bytearray(_CHUNK_BYTES))
-        received = 0
+        arriving, received = _Arriving(connection), 0
         while True:
-            name, length = struct.unpack("<4sI", read_exact(connection, _HEADER_BYTES))
+            name, length = arriving.header()
             if name == b"DONE":
                 return received
             if name != b"DATA" or length > _CHUNK_BYTES:
-                self._fail(connection, name, length)
-            _read_into(connection, buffer[:length])
-            stream.write(buffer[:length])
+                self._fail(name, arriving.take(length) if name == b"FAIL" else b"")
+            stream.write(arriving.take(length))
             received += length
             if progress is not None:
                 progress(received, max(total, received))
 
-    def _expect_okay(self, connection: socket.socket, path: str) -> None:
+    def _expect_okay(self, connection: socket.socket) -> None:
         name, length = struct.unpack("<4sI", read_exact(connection, _HEADER_BYTES))
         if name != b"OKAY":
-            self._fail(connection, name, length)
+            self._fail(name, read_exact(connection, length) if name == b"FAIL" else b"")
 
-    def _fail(self, connection: socket.socket, name: bytes, length: int) -> None:
+    def _fail(self, name: bytes, reason: bytes | memoryview) -> NoReturn:
         if name != b"FAIL":
             raise ProtocolError(f"{self._transport.serial}: {name!r} is no answer of the sync service")
-        raise _Refused(read_exact(connection, length).decode("utf-8", "replace"))
+        raise _Refused(bytes(reason).decode("utf-8", "replace"))
 
     def _complete(self, part: str, path: str, size: int) -> None:
         """Give a file its name once the phone has all of it."""
@@ -262,12 +260,30 @@ def _fill(buffer: memoryview, stream: BinaryIO, source: Path) -> tuple[int, int]
     return used, payload
 
 
-def _read_into(connection: socket.socket, view: memoryview) -> None:
-    while view:
-        count = connection.recv_into(view)
-        if not count:
-            raise ConnectionResetError("the connection was closed")
-        view = view[count:]
+class _Arriving:
+    """What the phone sends, read in large pieces; a view of it is good until the next is taken."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._buffer = memoryview(bytearray(_CHUNKS * _CHUNK_BYTES))
+        self._start = self._end = 0
+
+    def header(self) -> tuple[bytes, int]:
+        name, length = struct.unpack("<4sI", self.take(_HEADER_BYTES))
+        return name, length
+
+    def take(self, count: int) -> memoryview:
+        if self._start + count > len(self._buffer):
+            rest = self._end - self._start
+            self._buffer[:rest] = bytes(self._buffer[self._start : self._end])
+            self._start, self._end = 0, rest
+        while self._end - self._start < count:
+            got = self._connection.recv_into(self._buffer[self._end :])
+            if not got:
+                raise ConnectionResetError("the connection was closed")
+            self._end += got
+        self._start += count
+        return self._buffer[self._start - count : self._start]
 
 
 def _last_words(connection: socket.socket) -> str | None:
