@@ -9,8 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from tests.phones.android import userland
-from tests.phones.android.adbd import Adbd, Identity, Trust
-from tests.phones.android.packets import CHECKSUMMED_VERSION, OLD_MAX_PAYLOAD_BYTES
+from tests.phones.android.adbd import Adbd, Identity
 from tests.phones.android.rootfs import Rootfs
 from tests.phones.android.services import Services
 from tests.phones.android.streams import Stream
