@@ -1,0 +1,1 @@
+"""Virtual phones: a hidden physical truth behind vendor gauges, reached over the real transports."""

@@ -1,0 +1,1 @@
+"""The Android side of a virtual phone."""
