@@ -1,1 +1,1 @@
-"""Virtual phones: a hidden physical truth behind vendor gauges, reached over the real transports."""
+"""Virtual phones: they speak the wire protocol of a real one, and what they measure is known."""

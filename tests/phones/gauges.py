@@ -7,10 +7,18 @@ from collections import deque
 from typing import NamedTuple
 
 from tests.phones.battery import PLUGGED_NUMBER
+from tests.phones.heat import Temperatures
 from tests.phones.model_physics import TICK_NS, TICK_S, Physics
-from tests.phones.personas import GaugeFacts, Persona, ZoneFacts
+from tests.phones.personas import GaugeFacts, HalSensor, Persona, ZoneFacts
 
 _VOLTAGE_PER_V = {"millivolts": 1000, "microvolts": 1_000_000, "volts": 1}
+
+
+def sensed(persona: Persona, temperatures: Temperatures, sensor: ZoneFacts | HalSensor) -> float:
+    """Return what a sensor feels, in °C: its share of its node's rise above ambient, and its own error."""
+    ambient = persona.heat.ambient_c
+    node: float = getattr(temperatures, sensor.node)
+    return ambient + sensor.share * (node - ambient) + sensor.offset_c
 
 
 class BatteryReading(NamedTuple):
@@ -89,7 +97,8 @@ class BatteryGauge:
 class ZoneGauge:
     """One thermal zone in milli-°C."""
 
-    def __init__(self, facts: ZoneFacts, physics: Physics) -> None:
+    def __init__(self, persona: Persona, facts: ZoneFacts, physics: Physics) -> None:
+        self._persona = persona
         self.facts = facts
         self._ticks = max(1, round(facts.refresh_s / TICK_S))
         self.millicelsius = self._take(physics)
@@ -100,5 +109,5 @@ class ZoneGauge:
             self.millicelsius = self._take(physics)
 
     def _take(self, physics: Physics) -> int:
-        value = getattr(physics.temperatures, self.facts.node) + self.facts.offset_c
+        value = sensed(self._persona, physics.temperatures, self.facts)
         return round(value * 1000 / self.facts.step_millic) * self.facts.step_millic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tests.phones.gauges import BatteryGauge, BatteryReading, ZoneGauge
+from tests.phones.gauges import BatteryGauge, BatteryReading, ZoneGauge, sensed
 from tests.phones.model_physics import TICK_NS, Physics
 from tests.phones.personas import HalSensor, Persona
 
@@ -31,7 +31,7 @@ class Reported:
         self._persona = persona
         self._physics = physics
         self._gauge = BatteryGauge(persona, physics, seed)
-        self.zones = tuple(ZoneGauge(facts, physics) for facts in persona.zones)
+        self.zones = tuple(ZoneGauge(persona, facts, physics) for facts in persona.zones)
         self.battery_faked: BatteryReading | None = None
         self.status_faked: int | None = None
         self._status = 0
@@ -59,12 +59,19 @@ class Reported:
         self._gauge.plugged(self._physics)
 
     def battery(self) -> BatteryReading:
-        """Return the battery as reported: faked while an override is on. Currents are never faked."""
-        return self._gauge.reading if self.battery_faked is None else self._faked()
+        """Return the battery as apps are told: faked while an override is on, but for what the gauge itself gives."""
+        true, faked = self._gauge.reading, self.battery_faked
+        if faked is None:
+            return true
+        return faked._replace(current_now=true.current_now, charge_counter=true.charge_counter)
+
+    def dumped_battery(self) -> BatteryReading:
+        """Return what `dumpsys battery` prints: while somebody fakes it, all of it stands still."""
+        return self.battery_faked or self._gauge.reading
 
     def fake_battery(self, **values: int) -> None:
         """Freeze the reported state and change some of it; charging goes on meanwhile."""
-        self.battery_faked = self.battery()._replace(**values)
+        self.battery_faked = self.dumped_battery()._replace(**values)
 
     def reset_battery(self) -> None:
         """Report what the gauge says again."""
@@ -106,11 +113,6 @@ class Reported:
         self.battery_faked = self.status_faked = self._headroom_ns = self._rails_shown_before = None
         self._rails_at_boot = dict(self._rails)
 
-    def _faked(self) -> BatteryReading:
-        faked, true = self.battery_faked, self._gauge.reading
-        assert faked is not None
-        return faked._replace(current_now=true.current_now, charge_counter=true.charge_counter)
-
     def _status_now(self) -> int:
         """Count the thresholds that the skin is above; a status is left only well below its threshold."""
         facts, skin_c = self._persona.thermal_service, self._physics.temperatures.skin
@@ -121,7 +123,7 @@ class Reported:
         return max(above, min(self._status, still))
 
     def _hal(self, sensor: HalSensor) -> HalTemperature:
-        value = getattr(self._physics.temperatures, sensor.node) + sensor.offset_c
+        value = sensed(self._persona, self._physics.temperatures, sensor)
         status = self._status if sensor.node == "skin" else 0
         return HalTemperature(round(value / sensor.step_c) * sensor.step_c, sensor, status)
 

@@ -163,21 +163,23 @@ class ScreenFacts(Facts, kw_only=True):
 
 
 class ZoneFacts(Facts, kw_only=True):
-    """One thermal zone in /sys: a node's temperature plus an offset, in steps of `step_millic`."""
+    """One thermal zone in /sys: see `share` and `offset_c` at `gauges.sensed`."""
 
     type: str
     node: Node
+    share: float = 1.0
     offset_c: float = 0.0
     step_millic: int = 100
     refresh_s: float = 1.0
 
 
 class HalSensor(Facts, kw_only=True):
-    """One temperature of the thermal HAL; `type` is the HAL's number (0 CPU, 2 battery, 3 skin …)."""
+    """One temperature of the thermal HAL; `type` is its number there (0 CPU, 2 battery, 3 skin …)."""
 
     name: str
     type: int
     node: Node
+    share: float = 1.0
     offset_c: float = 0.0
     step_c: float = 0.1
 

@@ -1,1 +1,1 @@
-"""The Android side of a virtual phone."""
+"""A virtual Android phone over the real ADB transport."""
