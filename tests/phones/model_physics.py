@@ -19,6 +19,9 @@ FULL_SPEED = 1_000_000
 
 Load = Literal["idle", "load", "call", "canary"]
 
+# How many cores each keeps busy, the system's own bustle aside.
+_BUSY_CORES: dict[Load, int] = {"idle": 0, "load": 1, "call": 4, "canary": 1}
+
 
 class Power(NamedTuple):
     """What is drawn now, in whole microwatts."""
@@ -60,6 +63,7 @@ class Physics:
         self.throttle_level = 0
         self.forced: tuple[tuple[int, float], ...] = ()
         self.energy = Energy(0, 0, 0)
+        self.busy_ns = 0
         self._tick_energy = self.energy
         self._powers: dict[object, Power] = {}
         base_w = self.power().base / 1e6
@@ -108,6 +112,7 @@ class Physics:
             energy.screen + power.screen * duration_ns,
             energy.base + power.base * duration_ns,
         )
+        self.busy_ns += _BUSY_CORES[self.load] * duration_ns
         self.now_ns = until_ns
 
     def next_tick_ns(self) -> int:

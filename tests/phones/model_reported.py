@@ -65,6 +65,10 @@ class Reported:
             return true
         return faked._replace(current_now=true.current_now, charge_counter=true.charge_counter)
 
+    def gauge_reading(self) -> BatteryReading:
+        """Return what the gauge itself says."""
+        return self._gauge.reading
+
     def dumped_battery(self) -> BatteryReading:
         """Return what `dumpsys battery` prints: while somebody fakes it, all of it stands still."""
         return self.battery_faked or self._gauge.reading

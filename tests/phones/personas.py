@@ -216,6 +216,7 @@ class DialectFacts(Facts, kw_only=True):
     zones_readable_by_app: bool
     zones_readable_by_shell: bool
     clocks_readable: bool = True
+    power_supply_readable: bool = False
     user_restricted_install: bool = False
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from tests.phones.android import commands_system as system
 from tests.phones.android.apps_contract import Apps
 from tests.phones.android.commands_answer import Answer, complained
+from tests.phones.android.commands_files import files_for_shell
 from tests.phones.android.dumpsys import dumpsys
 from tests.phones.model import DeviceModel
 
@@ -39,3 +40,7 @@ class Commands:
         if command is None:
             return complained(f"/system/bin/sh: {argv[0]}: inaccessible or not found", 127)
         return command(self._model, self._apps, argv[1:])
+
+    def files(self) -> dict[str, bytes | None]:
+        """Return what /proc and /sys show the shell user now; None: permission denied."""
+        return files_for_shell(self._model)
