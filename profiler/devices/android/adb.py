@@ -15,7 +15,8 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeVar
 
-from profiler.devices.android.listing import Listed, advice, parse_listing
+from profiler.clock import Clock, Deadline
+from profiler.devices.android.listing import READY, Listed, advice, parse_listing
 from profiler.devices.android.refusals import NotConnected, refusal
 from profiler.devices.android.server_address import Address, address_from, find_adb
 from profiler.errors import DeviceError, InternalError
@@ -24,6 +25,7 @@ from profiler.errors import DeviceError, InternalError
 VERSION = 41
 _START_S = 20.0
 _REPLY_S = 5.0
+_LOOK_S = 0.05
 _MAX_REQUEST_BYTES = 0xFFFF
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 T = TypeVar("T")
@@ -194,6 +196,21 @@ class Transport:
     def state(self) -> str:
         """Return the state that the server sees it in. Raises DeviceError."""
         return self._reached(lambda: self._ask("get-state"))
+
+    def wait(self, seconds: float, clock: Clock) -> None:
+        """Wait until the phone is ready, as after a replugged cable or a restart. Raises DeviceError: why it is not."""
+        deadline = Deadline(seconds, clock)
+        while True:
+            try:
+                state = self.state()
+                if state == READY:
+                    return
+                found = advice(state)
+                raise DeviceError(f"{self.serial} {found.meaning}", hint=found.next_step)
+            except DeviceError:
+                if deadline.passed():
+                    raise
+            clock.sleep(_LOOK_S)
 
     def _ask(self, request: str) -> str:
         return self.server.ask(self.serial, request, self._transport_id)
