@@ -6,7 +6,7 @@ from typing import Literal
 
 from profiler.records.record import Record, SchemaVersion
 
-Platform = Literal["host"]
+Platform = Literal["host", "android"]
 
 
 class DeviceProfile(Record):
@@ -21,7 +21,10 @@ class DeviceProfile(Record):
 
 
 class Unit(Record):
-    """The device actually measured, as it described itself; null where it did not say."""
+    """The device actually measured, as it described itself; null where it did not say.
+
+    `unit_id` tells one phone from another without naming it: the first 12 hex digits of its serial number's SHA-256.
+    """
 
     profile: str
     platform: Platform
@@ -33,6 +36,11 @@ class Unit(Record):
     memory_bytes: int | None
     operating_system: str
     os_build: str
+    unit_id: str | None = None
+    maker: str | None = None
+    codename: str | None = None
+    api_level: int | None = None
+    security_patch: str | None = None
 
 
 class Power(Record):
@@ -47,6 +55,7 @@ class Conditions(Record):
     """The state a measurement started in.
 
     `cpu_frequency_limit_khz` is what the system allows the fastest core, `cpu_frequency_max_khz` what it can do.
+    `thermal_status` is Android's 0 (none) to 6 (shutdown), kept as a hint: it decides nothing.
     """
 
     power: Power
@@ -60,3 +69,8 @@ class Conditions(Record):
     power_save_source: str | None = None
     cpu_frequency_limit_khz: int | None = None
     cpu_frequency_max_khz: int | None = None
+    battery_temperature_millicelsius: int | None = None
+    thermal_status: int | None = None
+    screen_on: bool | None = None
+    locked: bool | None = None
+    uptime_s: float | None = None

@@ -80,10 +80,12 @@ class Work:
         clock: Clock,
         cancelled: threading.Event,
         *,
+        locate: Callable[[str], Path] | None = None,
         other_cpu_percent: Callable[[], float | None] | None = None,
     ) -> None:
         self._job = job
         self._folder = folder
+        self._locate = locate or folder.joinpath
         self._journal = journal
         self._engine = engine
         self._clock = clock
@@ -155,14 +157,13 @@ class Work:
             self._iterate(interpreter, inputs, "observer", number, traced=_traced_in_pair(number))
 
     def _inputs(self) -> dict[str, Any]:
-        path = Path(self._job.inputs.path)
-        path = path if path.is_absolute() else self._folder / path
+        path = self._locate(self._job.inputs.path)
         if sha256_of(path) != self._job.inputs.sha256:
             raise ProfilerError(f"{path} is not the input file that the job names")
         return dict(load_file(str(path)))
 
     def _interpreter(self) -> Interpreter:
-        bundle_folder = Path(self._job.bundle)
+        bundle_folder = self._locate(self._job.bundle)
         bundle = load_manifest(bundle_folder)
         if sha256_of(bundle_folder / MANIFEST) != self._job.bundle_sha256:
             raise ProfilerError(f"{bundle_folder} is not the bundle that the job names")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ from profiler.records.job import InputFile, Job, Measurement
 from profiler.records.plan import Output
 from profiler.runner.engines.engine import Engine, EngineFailure
 from profiler.runner.engines.onnxruntime_engine import OnnxRuntimeEngine
+from profiler.runner.office import Office
 from profiler.runner.work import Work
 from tests.runner.fake_engine import FakeEngine
 from tests.small_bundle import SIDE, Fault, build_small_bundle, make_order, make_small_job
@@ -206,6 +208,27 @@ def test_a_plan_with_an_unknown_component_is_refused(small_bundle: Path, tmp_pat
     stop = stop_of(do(replace(job, plan=plan), tmp_path))
     assert stop.outcome == "refused"
     assert "the bundle has no component 'upscaler'" in (stop.reason or "")
+
+
+def test_a_job_of_a_phone_finds_its_bundle_where_the_phones_files_begin(small_bundle: Path, tmp_path: Path) -> None:
+    on_phone = tmp_path / "root/data/local/tmp/bundle"
+    shutil.copytree(small_bundle, on_phone)
+    job = replace(make_small_job(small_bundle, tmp_path), bundle="/data/local/tmp/bundle")
+    clock = FakeClock()
+    journal = Journal(tmp_path / JOURNAL_FILE, job.job_id, clock)
+    office = Office(tmp_path, {}, clock, root=tmp_path / "root")
+    inputs = replace(job.inputs, path=Path(job.inputs.path).name)
+    Work(
+        replace(job, inputs=inputs),
+        tmp_path,
+        journal,
+        real_engine(clock),
+        clock,
+        threading.Event(),
+        locate=office.locate,
+        other_cpu_percent=lambda: 0.0,
+    ).run()
+    assert stop_of(list(read_journal(journal.path))).outcome == "completed"
 
 
 def test_inputs_other_than_the_jobs_are_refused(small_bundle: Path, tmp_path: Path) -> None:
