@@ -14,7 +14,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Self
 
-from tests.phones.android.commands_files import files_for_app
+from tests.phones.android.commands_files import read_as_app
 from tests.phones.model import DeviceModel
 
 Request = dict[str, Any]
@@ -181,10 +181,11 @@ class Peer:
 
     def _read(self, request: Request) -> Reply:
         path = _text(request, "path")
-        files = files_for_app(self._model, self._process())
-        if path not in files:
+        pid = self._process()
+        try:
+            content = read_as_app(self._model, pid, path)
+        except KeyError:
             return {"text": None, "reason": f"{path}: No such file or directory"}
-        content = files[path]
         if content is None:
             return {"text": None, "reason": f"{path}: Permission denied"}
         return {"text": content.decode(), "reason": None}

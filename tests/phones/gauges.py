@@ -42,7 +42,7 @@ class BatteryGauge:
         self._ticks = max(1, round(self._facts.refresh_s / TICK_S))
         self._random = random.Random(f"gauge:{seed}")
         self._charge_c = physics.charge_c
-        first = self._take(physics)
+        first = self._take(physics)._replace(current_now=self._current(physics.flow.current_a))
         self._readings = deque([first], maxlen=self._facts.delay_periods + 1)
 
     @property

@@ -59,6 +59,7 @@ class Physics:
         self.screen_share = 0.0
         self.radio = True
         self.power_save = False
+        self.fixed_performance = False
         self.background = False
         self.throttle_level = 0
         self.forced: tuple[tuple[int, float], ...] = ()
@@ -83,8 +84,10 @@ class Physics:
 
     def clock(self) -> float:
         """Return the clock that cores run at under load, 1.0 for the maximum."""
-        saving = self._persona.power.power_save_clock if self.power_save else 1.0
-        return min(self.throttle_clock(), saving)
+        facts = self._persona.power
+        saving = facts.power_save_clock if self.power_save else 1.0
+        fixed = facts.fixed_performance_clock if self.fixed_performance else None
+        return min(self.throttle_clock(), saving, 1.0 if fixed is None else fixed)
 
     def speed(self) -> int:
         """Return how fast processor-bound work proceeds, FULL_SPEED at the maximum clock in the foreground."""

@@ -38,7 +38,7 @@ class Reported:
         self._headroom_ns: int | None = None
         self._rails = self._rails_now()
         self._rails_at_boot = dict.fromkeys(self._rails, 0)
-        self._rails_shown_before: dict[str, int] | None = None
+        self._dumped: tuple[int, dict[str, int]] | None = None
         self.cached = self.hal_temperatures()
 
     def after_tick(self) -> None:
@@ -106,15 +106,16 @@ class Reported:
             return None
         return {name: value - self._rails_at_boot[name] for name, value in self._rails.items()}
 
-    def rails_since_last_dump(self) -> tuple[dict[str, int], dict[str, int]]:
-        """Return (cumulative, since the last dump of whoever asked) in µW·s; the HAL remembers one dump for all."""
-        now = self.rails() or {}
-        before, self._rails_shown_before = self._rails_shown_before or now, now
-        return now, {name: value - before.get(name, 0) for name, value in now.items()}
+    def rails_since_last_dump(self) -> tuple[int, dict[str, int]]:
+        """Return (ms, µW·s by rail) since the last call of whoever asked: the HAL remembers one for all."""
+        now, now_ns = self.rails() or {}, self._physics.now_ns
+        then_ns, then = self._dumped or (now_ns, {})
+        self._dumped = (now_ns, now)
+        return (now_ns - then_ns) // 1_000_000, {name: value - then.get(name, 0) for name, value in now.items()}
 
     def booted(self) -> None:
         """Begin anew after a reboot: nothing is faked, rails count from 0."""
-        self.battery_faked = self.status_faked = self._headroom_ns = self._rails_shown_before = None
+        self.battery_faked = self.status_faked = self._headroom_ns = self._dumped = None
         self._rails_at_boot = dict(self._rails)
 
     def _status_now(self) -> int:

@@ -78,6 +78,7 @@ class PowerFacts(Facts, kw_only=True):
     canary_w: float
     exponent: float = 2.4
     power_save_clock: float = 0.6
+    fixed_performance_clock: float | None = None
 
 
 class BatteryFacts(Facts, kw_only=True):

@@ -115,4 +115,6 @@ def _event_reason(killer: Killer, items: list[str]) -> str | None:
     rest = items[4:]
     if killer == "am_kill" and len(rest) > 1 and integer(rest[-1]) is not None:
         rest = rest[:-1]
+    if killer == "am_crash" and len(rest) > 1:
+        return f"{rest[0]}: {','.join(rest[1:])}"
     return ",".join(rest).strip() or None

@@ -83,6 +83,8 @@ def _milliseconds(text: str | None) -> int | None:
 _FAILURE = re.compile(r"Failure \[(.*?)\]?\s*$", re.MULTILINE)
 _CODE = re.compile(r"\b(INSTALL_(?:PARSE_)?FAILED_\w+|DELETE_FAILED_\w+|INSTALL_CANCELED_BY_USER)\b(?::?\s*(.*))?")
 _UNINSTALL = "Remove the app that is on the phone (adb uninstall {package}), which deletes its data, then try again."
+_TOO_OLD = "The app is built for an older Android than the phone accepts: build it anew."
+_BROKEN = "The file is no whole app: build or download it again."
 _INSTALL_ADVICE = {
     "INSTALL_FAILED_USER_RESTRICTED": (
         "The phone asks before it installs over USB: allow it on its screen; on Xiaomi, switch on"
@@ -100,15 +102,15 @@ _INSTALL_ADVICE = {
     "INSTALL_FAILED_NO_MATCHING_ABIS": "The app is not built for this phone's processor: it needs arm64-v8a.",
     "INSTALL_FAILED_CPU_ABI_INCOMPATIBLE": "The app is not built for this phone's processor: it needs arm64-v8a.",
     "INSTALL_FAILED_OLDER_SDK": "This phone's Android is too old for the app: it needs Android 10 (API 29) or later.",
-    "INSTALL_FAILED_NEWER_SDK": "The app is built for an older Android than the phone accepts: build it anew.",
-    "INSTALL_FAILED_DEPRECATED_SDK_VERSION": "The app is built for an older Android than the phone accepts: build it anew.",
+    "INSTALL_FAILED_NEWER_SDK": _TOO_OLD,
+    "INSTALL_FAILED_DEPRECATED_SDK_VERSION": _TOO_OLD,
     "INSTALL_FAILED_TEST_ONLY": "The app is marked as test-only: install it with adb install -t, or build a release.",
-    "INSTALL_FAILED_INVALID_APK": "The file is no whole app: build or download it again.",
+    "INSTALL_FAILED_INVALID_APK": _BROKEN,
     "INSTALL_FAILED_INVALID_URI": "The phone did not find the file that was sent: free storage on it and try again.",
-    "INSTALL_PARSE_FAILED_NOT_APK": "The file is no whole app: build or download it again.",
-    "INSTALL_PARSE_FAILED_UNEXPECTED_EXCEPTION": "The file is no whole app: build or download it again.",
-    "INSTALL_PARSE_FAILED_BAD_MANIFEST": "The file is no whole app: build or download it again.",
-    "INSTALL_PARSE_FAILED_NO_CERTIFICATES": "The app is not signed, or not for this Android version: sign it (v2 or later).",
+    "INSTALL_PARSE_FAILED_NOT_APK": _BROKEN,
+    "INSTALL_PARSE_FAILED_UNEXPECTED_EXCEPTION": _BROKEN,
+    "INSTALL_PARSE_FAILED_BAD_MANIFEST": _BROKEN,
+    "INSTALL_PARSE_FAILED_NO_CERTIFICATES": "The app is not signed for this Android version: sign it (v2 or later).",
     "INSTALL_FAILED_VERIFICATION_FAILURE": (
         "The phone's app verification refused: switch off 'Verify apps over USB' in the developer options,"
         " or accept the app on its screen."
@@ -121,7 +123,7 @@ _INSTALL_ADVICE = {
     "INSTALL_FAILED_CONFLICTING_PROVIDER": "Another app on the phone uses the same provider name: remove that app.",
     "INSTALL_FAILED_MISSING_SPLIT": "The app consists of several files: install them all (adb install-multiple).",
     "INSTALL_FAILED_MISSING_SHARED_LIBRARY": "The phone lacks a system library that the app needs: use another phone.",
-    "INSTALL_FAILED_DEXOPT": "The phone could not compile the app, mostly for want of storage: free some and try again.",
+    "INSTALL_FAILED_DEXOPT": "The phone could not compile the app, mostly for want of storage: free some.",
     "INSTALL_FAILED_INTERNAL_ERROR": "The phone's installer failed: restart the phone, then try again.",
     "INSTALL_FAILED_SESSION_INVALID": "The phone's installer failed: restart the phone, then try again.",
 }

@@ -17,9 +17,10 @@ TRUST_COMMAND = "dumpsys trust"
 IDLE_COMMAND = "dumpsys deviceidle"
 
 _BOOL = r"\s*=\s*(true|false)\b"
-_KEYGUARD = re.compile(
-    r"\b(?:isKeyguardShowing|mKeyguardShowing|mShowingLockscreen|isStatusBarKeyguard|mShowing|showing|mIsShowing)"
-    + _BOOL
+# The window policy's own word first; the others stand in older versions and in the keyguard's part of the dump.
+_KEYGUARD = tuple(
+    re.compile(rf"\b{name}{_BOOL}")
+    for name in ("isKeyguardShowing", "mKeyguardShowing", "mShowingLockscreen", "isStatusBarKeyguard", "showing")
 )
 _KEYGUARD_IDLE = re.compile(r"\bmScreenLocked" + _BOOL)
 _SECURE = re.compile(r"\b(?:isKeyguardSecure|mIsKeyguardSecure|isSecure|secure)" + _BOOL)
@@ -87,13 +88,11 @@ def _awake(wakefulness: str | None, power: str, idle: str) -> bool | None:
 
 
 def _keyguard(window: str, trust: str, idle: str) -> bool | None:
-    """Return whether any of the sources shows the keyguard; a phone that trust calls locked shows it at once."""
-    signs = [truth(match) for match in _KEYGUARD.findall(window)]
-    signs += [_flag(_KEYGUARD_IDLE, idle)]
+    """Return whether the keyguard shows, by the first that tells; a phone that is locked shows it whatever they say."""
     if _locked(trust):
         return True
-    told = [sign for sign in signs if sign is not None]
-    return any(told) if told else _locked(trust)
+    signs = [*(_flag(pattern, window) for pattern in _KEYGUARD), _flag(_KEYGUARD_IDLE, idle), _locked(trust)]
+    return next((sign for sign in signs if sign is not None), None)
 
 
 def _secure(window: str, trust: str) -> bool | None:

@@ -124,8 +124,8 @@ class Apps:
         there = self.packages.get(apk.package)
         if there and apk.version_code < there.apk.version_code and not downgrade:
             raise ApkError(
-                f"INSTALL_FAILED_VERSION_DOWNGRADE: Downgrade detected: Update version code {apk.version_code} is older "
-                f"than current {there.apk.version_code}"
+                "INSTALL_FAILED_VERSION_DOWNGRADE: Downgrade detected: Update version code "
+                f"{apk.version_code} is older than current {there.apk.version_code}"
             )
 
     # processes
@@ -149,7 +149,7 @@ class Apps:
                 self.kill(app.pid, "force-stop")
 
     def kill(self, pid: int, why: str = "kill") -> None:
-        """End a process at once (SIGKILL; a `crash` by SIGSEGV) and let the model know why; one that is gone is left."""
+        """End a process at once (SIGKILL; a `crash` by SIGSEGV), and tell the model why; one that is gone is left."""
         with self._lock:
             found = self._running.pop(pid, None)
         if found is not None:

@@ -13,9 +13,9 @@ FOLDER = ".sim"
 SOCKET = "ask"
 _NOTES_KEPT = 64
 
-# The count goes first, so that an empty argument is one. Errors and the exit code cannot go through the one pipe of `nc`: they
-# wait in a note when the connection ends; most answers need none. Standard input is sent on only where its size is said, as a
-# streamed package's is: it is as a rule a connection that stays open.
+# The count goes first, so that an empty argument is one. Errors and the exit code cannot go through the one pipe of
+# `nc`: they wait in a note when the connection ends; most answers need none. Standard input is sent on only where its
+# size is said, as a streamed package's is: it is as a rule a connection that stays open.
 SCRIPT = r"""#!{shell}
 size=
 for word; do [[ $previous = -S ]] && size=$word; previous=$word; done

@@ -32,9 +32,18 @@ def files_for_app(model: DeviceModel, pid: int) -> Files:
     with model.present():
         files = _texts(_common(model)) | dict.fromkeys(_whole_system(model))
         if (process := model.memory.processes.get(pid)) is not None:
-            files["/proc/self/status"] = files[f"/proc/{pid}/status"] = _status(process).encode()
+            files[f"/proc/{pid}/status"] = _status(process).encode()
         files |= _zones(model, readable=model.persona.dialect.zones_readable_by_app)
         return files | _power_supply(model, readable=False)
+
+
+def read_as_app(model: DeviceModel, pid: int, path: str) -> bytes | None:
+    """Return one file as an app process sees it; KeyError where there is none."""
+    # Asked for fifty times a second of model time, so it does not wait for all the others.
+    if path == "/proc/self/status":
+        with model.present():
+            return _status(model.memory.processes[pid]).encode()
+    return files_for_app(model, pid)[path]
 
 
 def _texts(files: dict[str, str]) -> Files:
@@ -111,7 +120,8 @@ def _cpuinfo(model: DeviceModel) -> str:
     """List the cores; the name of the chip stands in no field, as on current kernels."""
     blocks = [
         f"processor\t: {cpu}\nBogoMIPS\t: 49.15\nFeatures\t: fp asimd evtstrm aes pmull sha1 sha2 crc32 atomics "
-        f"fphp asimdhp asimddp i8mm bf16\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x1\nCPU part\t: {part}\n"
+        f"fphp asimdhp asimddp i8mm bf16\n"
+        f"CPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x1\nCPU part\t: {part}\n"
         "CPU revision\t: 1\n"
         for cluster, part in zip(model.persona.clusters, ("0xd80", "0xd81", "0xd82", "0xd85"), strict=False)
         for cpu in cluster.cpus

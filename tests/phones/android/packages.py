@@ -35,7 +35,7 @@ def write_apk(
 
 
 def read_apk(path: Path, name: str = "") -> Apk:
-    """Read package and version from the manifest in the zip, else from a file `name` such as `org.example.app-7.apk`."""
+    """Read package and version from the manifest in the zip, else from a `name` such as `org.example.app-7.apk`."""
     try:
         with zipfile.ZipFile(path) as archive:
             text = archive.read(MANIFEST).decode() if MANIFEST in archive.namelist() else ""

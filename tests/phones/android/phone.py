@@ -14,7 +14,7 @@ from typing import BinaryIO, Self
 from tests.phones.android import userland
 from tests.phones.android.adbd import Adbd, Identity, Trust
 from tests.phones.android.apps import RUNNER_PACKAGE, Apps, RunnerArgv, kotlin_runner, python_runner
-from tests.phones.android.ask_server import Answer, AskServer
+from tests.phones.android.ask_server import FOLDER, Answer, AskServer
 from tests.phones.android.install import Installer
 from tests.phones.android.packages import Apk
 from tests.phones.android.packets import CHECKSUMMED_VERSION, MAX_PAYLOAD_BYTES, OLD_MAX_PAYLOAD_BYTES, VERSION
@@ -26,8 +26,8 @@ from tests.phones.android.storage_meter import StorageMeter
 from tests.phones.android.streams import Stream
 
 IMPLEMENTED_FEATURES = frozenset({
-    "shell_v2", "cmd", "stat_v2", "ls_v2", "fixed_push_mkdir", "apex", "abb", "fixed_push_symlink_timestamp", "abb_exec",
-    "remount_shell", "sendrecv_v2", "sendrecv_v2_dry_run_send", "delayed_ack",
+    "shell_v2", "cmd", "stat_v2", "ls_v2", "fixed_push_mkdir", "fixed_push_symlink_timestamp", "apex", "abb",
+    "abb_exec", "remount_shell", "sendrecv_v2", "sendrecv_v2_dry_run_send", "delayed_ack",
 })  # fmt: skip
 """What a persona may offer; packing (brotli, lz4, zstd) is not there, so files come as they are."""
 
@@ -72,8 +72,8 @@ class VirtualAndroid:
         self.adbd = Adbd(self._identity, self.services.find, trust=trust, port=port)
 
     def __enter__(self) -> Self:
-        userland.build(self.root, self.commands.names)
-        asked = AskServer(self.root, userland.seen_as(self.root, f"/{userland.FOLDER}"), self._answer)
+        userland.build(self.root, [*self.commands.names, "remount"])
+        asked = AskServer(self.root, userland.seen_as(self.root, f"/{FOLDER}"), self._answer)
         self._closing.callback(asked.close)
         self._closing.callback(self.services.reversed.close)
         self._closing.callback(self.apps.close)
@@ -111,6 +111,19 @@ class VirtualAndroid:
         """Put the cable back in: the phone listens on the same port."""
         self.adbd.offline = self.adbd.deaf = False
         self.adbd.listen()
+
+    def unplug_during_push(self, after_bytes: int) -> None:
+        """Pull the cable once so many more bytes of files have arrived."""
+        left = after_bytes
+
+        def count(size: int) -> None:
+            nonlocal left
+            left -= size
+            if left <= 0:
+                self.services.taken = lambda size: None
+                self.unplug()
+
+        self.services.taken = count
 
     def flicker(self) -> None:
         """Drop the connections but go on listening, as a loose contact does."""
@@ -180,7 +193,7 @@ class VirtualAndroid:
     def _answer(self, words: Sequence[str], incoming: BinaryIO) -> Answer:
         if self.installer.serves(words):
             return self.installer.run(words, incoming)
-        own = {"df": self._meter.df, "stat": self._meter.statfs}.get(words[0])
+        own = {"df": self._meter.df, "stat": self._meter.statfs, "remount": _refuse_remount}.get(words[0])
         if own is not None:
             return own(words)
         answer = self.commands.run(words, incoming.read() if "-S" in words else b"")
@@ -195,3 +208,7 @@ class VirtualAndroid:
         else:
             answer = Answer(*self.commands.run(["cmd", *words], b""))
         stream.write(answer.stdout + answer.stderr)
+
+
+def _refuse_remount(_words: Sequence[str]) -> Answer:
+    return Answer(stderr=b'Not running as root. Try "adb root" first.\n', code=1)

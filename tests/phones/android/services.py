@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from tests.phones.android import shell, sockets, userland
 from tests.phones.android.adbd import Link, Service
-from tests.phones.android.rootfs import Rootfs, act_as_shell
+from tests.phones.android.rootfs import Rootfs
 from tests.phones.android.shown_files import ShownFiles
 from tests.phones.android.streams import Stream
 from tests.phones.android.sync import SyncService
@@ -31,6 +31,7 @@ class Services:
     ) -> None:
         self.reversed = sockets.Reversed()
         self.shell_hangs = False
+        self.taken: Callable[[int], object] = lambda size: None
         self._files = files
         self._shown = shown
         self._free_bytes = free_bytes
@@ -77,9 +78,8 @@ class Services:
 
     def _sync(self, _name: str, _rest: str, _link: Link) -> Service:
         def serve(stream: Stream) -> None:
-            act_as_shell()
             self._shown.refresh()
-            SyncService(stream, self._files, self._free_bytes).run()
+            SyncService(stream, self._files, self._free_bytes, lambda size: self.taken(size)).run()
 
         return serve
 

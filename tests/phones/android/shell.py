@@ -44,7 +44,7 @@ class ShellService:
         self._request = request
 
     def run(self, argv: Sequence[str], environment: dict[str, str], folder: Path) -> None:
-        """Run `argv` until it ends or the host hangs up; then its process group gets SIGHUP, as from a closed terminal."""
+        """Run `argv` until it ends; if the host hangs up before, its process group gets SIGHUP, as from a terminal."""
         if self._request.terminal:
             self._run_on_terminal(argv, environment, folder)
             return

@@ -1,7 +1,7 @@
 """The phone's programs: mksh and toybox, the family that Android uses, in a folder that is `/` to them.
 
-As root the folder is entered by chroot as uid 2000, so that permissions are the kernel's. Programs that know the phone (`getprop`,
-`dumpsys`, `am` …) are small scripts that ask the simulator over a unix socket below `/.sim`.
+As root the folder is entered by chroot as uid 2000, so that permissions are the kernel's. Programs that know the phone
+(`getprop`, `dumpsys`, `am` …) are small scripts that ask the simulator over a unix socket below `/.sim`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _ENVIRONMENT = {
 _ASKING = "system/lib/asking"
 _PATHS = re.compile(r"(?<![\w./-])/(?:data|sdcard|storage|system|proc|sys|vendor|etc)(?=[/\s'\";)]|$)")
 _FOLDERS = {
-    "system/bin": 0o755, _ASKING: 0o755, "system/etc": 0o755, "vendor/bin": 0o755, "dev": 0o755, "proc": 0o755, "sys": 0o755,
+    "system/bin": 0o755, _ASKING: 0o755, "system/etc": 0o755, "vendor/bin": 0o755,
+    "dev": 0o755, "proc": 0o755, "sys": 0o755,
     "data": 0o771, "data/local": 0o751, "data/local/tmp": 0o771, "data/app": 0o771, "data/data": 0o771,
     "storage/emulated/0/Android/data": 0o777, "storage/emulated/0/Download": 0o777, FOLDER: 0o755,
 }  # fmt: skip
@@ -107,7 +108,8 @@ def _write_scripts(root: Path, names: Iterable[str]) -> None:
     top = seen_as(root, "")
     programs = top + "/system/bin"
     places = {
-        "shell": f"{programs}/sh", "toybox": f"{programs}/toybox", "folder": f"{top}/{FOLDER}", "asking": f"{top}/{_ASKING}",
+        "shell": f"{programs}/sh", "toybox": f"{programs}/toybox",
+        "folder": f"{top}/{FOLDER}", "asking": f"{top}/{_ASKING}",
     }  # fmt: skip
     asking = SCRIPT.format(**places)
     for path, text in (
