@@ -18,7 +18,7 @@ from profiler.records.plan import Plan, Schedules
 from profiler.records.policy import Policy, ReferenceTable
 from profiler.records.run import Run
 from profiler.records.spec import ModelSpec
-from tests.messages_for_tests import make_failed_journal, make_journal, make_replies, make_requests
+from tests.messages_for_tests import make_failed_journal, make_journal, make_phone_journal, make_replies, make_requests
 from tests.records_for_tests import make_bundle, make_job, make_plan, make_schedules
 from tests.runs_for_tests import make_run
 
@@ -84,6 +84,7 @@ def _examples() -> dict[str, bytes]:
         "job.json": codec.encode_pretty(make_job()),
         "run.json": codec.encode_pretty(make_run()),
         "events.jsonl": journal,
+        "events_phone.jsonl": _lines(make_phone_journal()),
         "events_failed.jsonl": _lines(make_failed_journal()),
         "events_torn.jsonl": journal[: -len(journal) // 8],
         "requests.jsonl": _lines(make_requests()),

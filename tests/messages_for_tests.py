@@ -18,6 +18,7 @@ from profiler.records.event import (
     LoadDone,
     MemorySample,
     Phase,
+    Rest,
     Stop,
     Trace,
     Waiting,
@@ -62,6 +63,7 @@ def make_journal() -> tuple[AnyEvent, ...]:
         _start_told()
         + _image_told("cold", 520_000_000)
         + [(Waiting, {"reason": "a pause of 2 s"})]
+        + [(Rest, {"start_boot_ns": BOOT_NS + 300 * NS_PER_MS, "end_boot_ns": BOOT_NS + 320 * NS_PER_MS})]
         + _image_told("timed", 405_000_000)
         + [(Stop, end)]
     )
@@ -159,6 +161,33 @@ def _samples() -> dict[str, Any]:
     }
 
 
+def make_phone_environment(**fields: Any) -> EnvironmentSample:
+    """Return what an Android app can read: a battery with its gauges, heat as the system tells it, and power rails."""
+    return make_environment(
+        battery_percent=64.0,
+        external_power=False,
+        throttle_count=None,
+        battery_temperature_millicelsius=30_900,
+        battery_current_raw=-812_500,
+        battery_voltage_millivolts=3_912,
+        battery_charge_counter_microamperehours=2_849_000,
+        thermal_status=0,
+        thermal_headroom=0.62,
+        energy_microwattseconds_by_rail={"S2M_VDD_CPUCL2": 812_345_678, "VSYS_PWR_DISPLAY": 92_000_111},
+        **fields,
+    )
+
+
+def make_phone_journal() -> tuple[AnyEvent, ...]:
+    """Return the same job as a phone tells it."""
+    return tuple(_as_on_a_phone(event) if isinstance(event, Trace) else event for event in make_journal())
+
+
+def _as_on_a_phone(trace: Trace) -> Trace:
+    memory = tuple(replace(sample, swapped_bytes=4096) for sample in trace.memory)
+    return replace(trace, memory=memory, environment=(make_phone_environment(),), missing={"throttle_count": "no such"})
+
+
 def make_requests() -> tuple[Request, ...]:
     """Return one of each request, in an order that makes sense."""
     return (
@@ -191,4 +220,13 @@ def make_replies() -> tuple[Reply, ...]:
         Accepted(job_id=JOB_ID),
         Refused(code="token", reason="not the token of this session"),
         Refused(code="busy", reason="this runner serves one job in its life; start another process"),
+        RunnerHello(
+            protocol_version=PROTOCOL_VERSION,
+            runner_version="0.1.0",
+            platform="android",
+            engines={"onnxruntime": "synthetic"},
+            virtual=True,
+            pid=4711,
+            synthetic=True,
+        ),
     )

@@ -21,8 +21,9 @@ _WIDE = 160  # a model is one line in a log or a pipe
 
 
 def devices(*, as_json: bool) -> int:
-    """Print every device profile, with the unit at hand."""
-    found = {name: open_device(name, RealClock()).unit() for name in catalog.device_profiles()}
+    """Print every device profile of a unit at hand."""
+    here = [name for name, profile in catalog.device_profiles().items() if profile.platform == "host"]
+    found = {name: open_device(name, RealClock()).unit() for name in here}
     if as_json:
         for unit in found.values():
             print_json(unit)

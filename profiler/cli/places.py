@@ -11,8 +11,8 @@ from profiler.clock import Clock
 from profiler.devices.device import Device
 from profiler.devices.local import LocalDevice
 from profiler.errors import InputError
+from profiler.leftovers import SetAside, Waiting, collect_abandoned
 from profiler.records.policy import Metric, Policy
-from profiler.session import SetAside, collect_abandoned
 from profiler.store import Store
 
 OpenDevice = Callable[[str, Clock], Device]
@@ -46,8 +46,14 @@ def usable(path: Path, what: str, hint: str) -> Path:
 
 
 def open_device(name: str, clock: Clock) -> Device:
-    """Return a device by the name of its profile. Raises UnknownName."""
-    return LocalDevice(catalog.device_profile(name), clock)
+    """Return a device by the name of its profile. Raises UnknownName, or InputError where it cannot be measured on."""
+    profile = catalog.device_profile(name)
+    if profile.platform != "host":
+        # This machine's numbers must never stand under a phone's name.
+        raise InputError(
+            f"{name} is a phone, and phones cannot be measured on yet", hint="Measure here: --device local"
+        )
+    return LocalDevice(profile, clock)
 
 
 def open_policy(name: str, not_required: Iterable[str]) -> Policy:
@@ -60,8 +66,10 @@ def open_policy(name: str, not_required: Iterable[str]) -> Policy:
 
 def tidy(store: Store, clock: Clock) -> Iterator[str]:
     """Collect what interrupted sessions left open, and say so in one line each."""
-    for found in collect_abandoned(store, lambda name: open_device(name, clock), clock):
+    for found in collect_abandoned(store, lambda session: open_device(session.unit.profile, clock), clock):
         if isinstance(found, SetAside):
             yield f"set aside {found.folder}, which cannot be collected: {found.reason}"
+        elif isinstance(found, Waiting):
+            yield f"run {found.session.run_id} waits to be collected: {found.reason}"
         else:
             yield f"collected run {found.run_id}, whose host went away ({len(found.iterations)} images kept)"

@@ -2,26 +2,51 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from profiler.records.record import Record, SchemaVersion
+import msgspec
 
-Platform = Literal["host"]
+from profiler.records.record import Name, Record, SchemaVersion
+
+Platform = Literal["host", "android"]
+Month = Annotated[str, msgspec.Meta(pattern="^20[0-9]{2}-(0[1-9]|1[0-2])$")]
 
 
 class DeviceProfile(Record):
-    """What is true of every unit of a device model (`device_profiles/*.toml`)."""
+    """What is true of every unit of a device model (`device_profiles/*.toml`).
+
+    A fact that no source supports is left out: null, or empty where there can be several. `models` and `codenames` are
+    what `getprop` prints as `ro.product.model` and `ro.product.device`: they tell which profile a phone has, so none
+    stands in two profiles. `soc_models` are values of `ro.soc.model` or `ro.board.platform`. `memory_bytes` and
+    `storage_bytes` are the variants sold, as far as known: memory in whole GiB, storage in decimal GB. `released` is
+    the month of its first sale or announcement. `sources` say in brackets what they support.
+    """
 
     schema_version: SchemaVersion = 1
-    name: str
+    name: Name
     title: str
     platform: Platform
     is_phone: bool
+    maker: str | None = None
+    models: tuple[str, ...] = ()
+    codenames: tuple[str, ...] = ()
+    soc: str | None = None
+    soc_models: tuple[str, ...] = ()
+    gpu: str | None = None
+    npu: str | None = None
+    memory_bytes: tuple[int, ...] = ()
+    storage_bytes: tuple[int, ...] = ()
+    display_hz: int | None = None
+    released: Month | None = None
+    sources: tuple[str, ...] = ()
     notes: str = ""
 
 
 class Unit(Record):
-    """The device actually measured, as it described itself; null where it did not say."""
+    """The device actually measured, as it described itself; null where it did not say.
+
+    `unit_id` tells one phone from another without naming it: the first 12 hex digits of its serial number's SHA-256.
+    """
 
     profile: str
     platform: Platform
@@ -33,6 +58,11 @@ class Unit(Record):
     memory_bytes: int | None
     operating_system: str
     os_build: str
+    unit_id: str | None = None
+    maker: str | None = None
+    codename: str | None = None
+    api_level: int | None = None
+    security_patch: str | None = None
 
 
 class Power(Record):
@@ -47,6 +77,7 @@ class Conditions(Record):
     """The state a measurement started in.
 
     `cpu_frequency_limit_khz` is what the system allows the fastest core, `cpu_frequency_max_khz` what it can do.
+    `thermal_status` is Android's 0 (none) to 6 (shutdown), kept as a hint: it decides nothing.
     """
 
     power: Power
@@ -60,3 +91,8 @@ class Conditions(Record):
     power_save_source: str | None = None
     cpu_frequency_limit_khz: int | None = None
     cpu_frequency_max_khz: int | None = None
+    battery_temperature_millicelsius: int | None = None
+    thermal_status: int | None = None
+    screen_on: bool | None = None
+    locked: bool | None = None
+    uptime_s: float | None = None

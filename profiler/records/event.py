@@ -76,10 +76,11 @@ class IterationDone(Event, tag="iteration"):
 
 
 class MemorySample(Record):
-    """One reading of resident (and swapped) memory: a lower bound of the peak around it."""
+    """One reading of resident memory, and of swapped where the system swaps: a lower bound of the peak around it."""
 
     device_boot_ns: int
     resident_bytes: int
+    swapped_bytes: int | None = None
 
 
 class EnvironmentSample(Record):
@@ -87,7 +88,9 @@ class EnvironmentSample(Record):
 
     `own_cpu_percent` and `other_cpu_percent` (everything but the runner) count one core as 100;
     `cpu_frequency_limit_khz` is what the system lets the fastest core run at, and `throttle_count` how often the
-    processor says that heat slowed it down since boot.
+    processor says that heat slowed it down since boot. `temperature_millicelsius` is the hottest processor or skin
+    sensor, the battery's apart. `battery_current_raw` is what the system says, of unknown unit and sign;
+    `thermal_headroom` is 1.0 where throttling is severe; energy by rail counts since boot.
     """
 
     device_boot_ns: int
@@ -100,6 +103,13 @@ class EnvironmentSample(Record):
     other_cpu_percent: float | None = None
     cpu_frequency_limit_khz: int | None = None
     throttle_count: int | None = None
+    battery_temperature_millicelsius: int | None = None
+    battery_current_raw: int | None = None
+    battery_voltage_millivolts: int | None = None
+    battery_charge_counter_microamperehours: int | None = None
+    thermal_status: int | None = None
+    thermal_headroom: float | None = None
+    energy_microwattseconds_by_rail: dict[str, int] | None = None
 
 
 class Trace(Event, tag="trace"):
@@ -123,6 +133,13 @@ class Waiting(Event, tag="waiting"):
     """The job waits on purpose before its next image, and why; told again every few seconds as a sign of life."""
 
     reason: str
+
+
+class Rest(Event, tag="rest"):
+    """The device idled on purpose between two moments, the model loaded: what it draws without work."""
+
+    start_boot_ns: int
+    end_boot_ns: int
 
 
 class Canary(Event, tag="canary"):
@@ -155,4 +172,4 @@ class Stop(Event, tag="stop"):
     memory: MemoryReading
 
 
-AnyEvent = Idle | Begin | LoadDone | IterationDone | Trace | Canary | Waiting | Artifact | Stop
+AnyEvent = Idle | Begin | LoadDone | IterationDone | Trace | Canary | Waiting | Rest | Artifact | Stop

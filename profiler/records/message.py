@@ -61,7 +61,10 @@ Request = HostHello | Inspect | Start | Replay | Cancel | Bye
 
 
 class RunnerHello(Record, tag="hello", tag_field="reply"):
-    """The runner's answer to `hello`: what it is and what it can run."""
+    """The runner's answer to `hello`: what it is and what it can run.
+
+    `virtual` is a device that is only simulated; a `synthetic` runner computes nothing and models its costs.
+    """
 
     protocol_version: int
     runner_version: str
@@ -69,6 +72,7 @@ class RunnerHello(Record, tag="hello", tag_field="reply"):
     engines: dict[str, str]
     virtual: bool
     pid: int
+    synthetic: bool = False
 
 
 class Receipt(Record):

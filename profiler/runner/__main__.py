@@ -14,6 +14,8 @@ from pathlib import Path
 from profiler import codec
 from profiler.clock import Clock, RealClock
 from profiler.errors import InputError
+from profiler.journal import Journal
+from profiler.records.job import Job
 from profiler.records.message import ADDRESS_FILE, EXIT_NO_SPACE, RunnerAddress
 from profiler.runner.engines.engine import Engine
 from profiler.runner.engines.installed import installed, open_engine
@@ -38,7 +40,7 @@ def run(
     An engine is imported only once a job asks for it, so that the memory reported holds no other's.
     """
     options = _parser().parse_args(arguments)
-    office = Office(options.storage, engines, clock)
+    office = Office(options.storage, engines, clock, root=options.root)
     listener = _listen(options.port)
     threading.Thread(
         target=serve, args=(listener, office), kwargs={"idle_timeout_s": options.idle_timeout}, daemon=True
@@ -65,7 +67,7 @@ def _work(office: Office, new_engine: NewEngine) -> int:
         except InputError as error:  # a plug-in's that cannot be imported, as a rule
             refuse(journal, office.clock, str(error))
         else:
-            Work(job, office.storage, journal, engine, office.clock, office.cancelled).run()
+            _work_on(job, journal, engine, office)
     except OSError as error:
         with contextlib.suppress(OSError):  # the log is as a rule on the same disk
             print(f"the journal's end could not be written: {error.strerror}", file=sys.stderr, flush=True)
@@ -73,6 +75,10 @@ def _work(office: Office, new_engine: NewEngine) -> int:
     # The host collects the stop event and says bye; a host that is gone is not waited for long.
     office.released.wait(timeout=job.on_disconnect.seconds or 30)
     return 0
+
+
+def _work_on(job: Job, journal: Journal, engine: Engine, office: Office) -> None:
+    Work(job, office.storage, journal, engine, office.clock, office.cancelled, locate=office.locate).run()
 
 
 def announce(storage: Path, port: int) -> None:
@@ -85,6 +91,9 @@ def announce(storage: Path, port: int) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m profiler.runner", description=__doc__)
     parser.add_argument("--storage", type=Path, required=True, help="the runner's own folder: token, inputs, journal")
+    parser.add_argument(
+        "--root", type=Path, default=Path("/"), help="where the device's / is, in a container or a virtual phone"
+    )
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes a free one")
     parser.add_argument("--idle-timeout", type=float, default=30.0, help="seconds to wait for a host before leaving")
     return parser

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from profiler.clock import Clock
 from profiler.errors import InternalError, ProfilerError
@@ -18,13 +18,20 @@ from profiler.runner.line import Line
 class Office:
     """What connection and work share: the storage, the job taken, its journal, and the cancel signal.
 
-    `leave` ends the process at once.
+    `root` is where the device's file system begins as this process sees it; `leave` ends the process at once.
     """
 
     def __init__(
-        self, storage: Path, engines: dict[str, str], clock: Clock, *, leave: Callable[[int], object] = os._exit
+        self,
+        storage: Path,
+        engines: dict[str, str],
+        clock: Clock,
+        *,
+        root: Path = Path("/"),
+        leave: Callable[[int], object] = os._exit,
     ) -> None:
         self.storage = storage
+        self.root = root
         self.engines = engines
         self.clock = clock
         self.job: Job | None = None
@@ -36,6 +43,11 @@ class Office:
         self._lock = threading.Lock()
         self._host: Line | None = None
         self._timers: list[threading.Timer] = []
+
+    def locate(self, path: str) -> Path:
+        """Return where a file is that a host names: relative to the storage, or absolute on the device."""
+        pure = PurePosixPath(path)
+        return self.root / pure.relative_to("/") if pure.is_absolute() else self.storage / path
 
     def take(self, job: Job) -> None:
         """Open the job's journal. Raises ProfilerError where this runner has a job already."""

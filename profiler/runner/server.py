@@ -113,7 +113,7 @@ def _answer(request: Request, line: Line, office: Office) -> None:
         case HostHello():
             line.send(Refused(code="request", reason="hello comes once"))
         case Inspect():
-            line.send(Inspection(receipts=tuple(_receipt(office.storage, path) for path in request.paths)))
+            line.send(Inspection(receipts=tuple(_receipt(office.locate(path), path) for path in request.paths)))
         case Start():
             _start(request.job, line, office)
         case Replay():
@@ -176,8 +176,7 @@ def send_journal(line: Line, journal: Journal, from_seq: int) -> None:
                 time.sleep(_GATHER_S)
 
 
-def _receipt(storage: Path, path: str) -> Receipt:
-    file = storage / path  # an absolute path stands for itself
+def _receipt(file: Path, path: str) -> Receipt:
     if not file.is_file():
         return Receipt(path=path, size_bytes=None, sha256=None)
     return Receipt(path=path, size_bytes=file.stat().st_size, sha256=sha256_of(file))

@@ -213,6 +213,13 @@ def test_a_line_longer_than_the_protocol_allows_is_refused(host: RawHost) -> Non
     assert str(MAX_LINE_BYTES) in answer["reason"]
 
 
+def test_a_runner_in_a_container_finds_the_devices_absolute_paths_below_its_root(tmp_path: Path) -> None:
+    office = Office(tmp_path / "storage", {}, FakeClock(), root=tmp_path / "root")
+    assert office.locate("/data/local/tmp/bundle") == tmp_path / "root/data/local/tmp/bundle"
+    assert office.locate("inputs.safetensors") == tmp_path / "storage/inputs.safetensors"
+    assert Office(tmp_path, {}, FakeClock()).locate("/data") == Path("/data")
+
+
 def test_inspect_tells_of_each_file_what_the_runner_sees(runner: RunnerInside, tmp_path: Path) -> None:
     (tmp_path / "here").write_bytes(b"four")
     link = runner.link()

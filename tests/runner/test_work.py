@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,11 +16,12 @@ from profiler.clock import FakeClock
 from profiler.inputs import Wishes
 from profiler.journal import JOURNAL_FILE, Journal, read_journal
 from profiler.quantities import NS_PER_S
-from profiler.records.event import AnyEvent, Artifact, Begin, Idle, IterationDone, LoadDone, Stop
+from profiler.records.event import AnyEvent, Artifact, Begin, Idle, IterationDone, LoadDone, Rest, Stop
 from profiler.records.job import InputFile, Job, Measurement
 from profiler.records.plan import Output
 from profiler.runner.engines.engine import Engine, EngineFailure
 from profiler.runner.engines.onnxruntime_engine import OnnxRuntimeEngine
+from profiler.runner.office import Office
 from profiler.runner.work import Work
 from tests.runner.fake_engine import FakeEngine
 from tests.small_bundle import SIDE, Fault, build_small_bundle, make_order, make_small_job
@@ -206,6 +208,44 @@ def test_a_plan_with_an_unknown_component_is_refused(small_bundle: Path, tmp_pat
     stop = stop_of(do(replace(job, plan=plan), tmp_path))
     assert stop.outcome == "refused"
     assert "the bundle has no component 'upscaler'" in (stop.reason or "")
+
+
+def test_a_job_of_a_phone_finds_its_bundle_where_the_phones_files_begin(small_bundle: Path, tmp_path: Path) -> None:
+    on_phone = tmp_path / "root/data/local/tmp/bundle"
+    shutil.copytree(small_bundle, on_phone)
+    job = replace(make_small_job(small_bundle, tmp_path), bundle="/data/local/tmp/bundle")
+    clock = FakeClock()
+    journal = Journal(tmp_path / JOURNAL_FILE, job.job_id, clock)
+    office = Office(tmp_path, {}, clock, root=tmp_path / "root")
+    inputs = replace(job.inputs, path=Path(job.inputs.path).name)
+    Work(
+        replace(job, inputs=inputs),
+        tmp_path,
+        journal,
+        real_engine(clock),
+        clock,
+        threading.Event(),
+        locate=office.locate,
+        other_cpu_percent=lambda: 0.0,
+    ).run()
+    assert stop_of(list(read_journal(journal.path))).outcome == "completed"
+
+
+def test_a_rest_before_the_timed_images_is_kept_with_its_moments(small_bundle: Path, tmp_path: Path) -> None:
+    job = replace(make_small_job(small_bundle, tmp_path, repeats=1), rest_s=30.0)
+    events = do(job, tmp_path, fake_engine)
+    (rest,) = of(events, Rest)
+    assert rest.end_boot_ns - rest.start_boot_ns == pytest.approx(30 * NS_PER_S, rel=0.01)
+    timed = next(event for event in of(events, IterationDone) if event.phase == "timed")
+    assert rest.end_boot_ns <= timed.start_boot_ns
+
+
+def test_an_untethered_job_on_a_machine_without_a_battery_is_aborted_with_the_reason(
+    small_bundle: Path, tmp_path: Path
+) -> None:
+    stop = stop_of(do(replace(make_small_job(small_bundle, tmp_path, repeats=1), untethered=True), tmp_path))
+    assert stop.outcome == "aborted"
+    assert "external power" in (stop.reason or "")
 
 
 def test_inputs_other_than_the_jobs_are_refused(small_bundle: Path, tmp_path: Path) -> None:
