@@ -11,7 +11,11 @@ from profiler.errors import DeviceError
 RunCommand = Callable[[str], str]
 
 
-class Untaken(DeviceError):
+class SettingRefused(DeviceError):
+    """The phone would not tell a setting, or not take it; the connection to it is good."""
+
+
+class Untaken(SettingRefused):
     """The phone did not take a setting; `now` is what it is instead."""
 
     def __init__(self, name: str, reason: str, now: int | None) -> None:
@@ -26,11 +30,11 @@ _DENIED_HINT = (
 
 
 def read_setting(run: RunCommand, namespace: str, name: str) -> int | None:
-    """Return a setting, None where it was never set. Raises DeviceError for any other answer."""
+    """Return a setting, None where it was never set. Raises SettingRefused for any other answer."""
     said = run(f"settings get {namespace} {name}").strip()
     value = integer(said)
     if value is None and said != "null":
-        raise DeviceError(f"the phone does not tell its setting {name}: {_last_line(said)}")
+        raise SettingRefused(f"the phone does not tell its setting {name}: {_last_line(said)}")
     return value
 
 

@@ -15,7 +15,7 @@ from profiler.devices.android import screen
 from profiler.devices.android.cool_down import read_charge, read_heat
 from profiler.devices.android.former import Former, FormerSetting, SettingName, forget_former, read_former, write_former
 from profiler.devices.android.screen import Screen
-from profiler.devices.android.settings import RunCommand, Untaken, read_setting, write_setting
+from profiler.devices.android.settings import RunCommand, SettingRefused, Untaken, read_setting, write_setting
 from profiler.devices.android.unavailable import Unavailable
 from profiler.errors import DeviceError
 
@@ -101,9 +101,7 @@ def plan_changes(state: State, who: str) -> Plan:
     )
     wake, unlock = state.screen.awake is not True, state.screen.keyguard_showing is not False
     sentences = [f"{wish.why} ({wish.name} {_shown(state.settings[wish.name])} → {wish.value})" for wish in changes]
-    sentences += [
-        sentence for needed, sentence in ((wake, "turn the screen on"), (unlock, "open the lock screen")) if needed
-    ]
+    sentences += ["turn the screen on"] * wake + ["open the lock screen"] * unlock
     return Plan(tuple(sentences), former, wake, unlock)
 
 
@@ -146,7 +144,7 @@ def _restore_settings(run: RunCommand, former: Former) -> tuple[str, ...]:
     for setting in reversed(former.settings):
         try:
             sentences += _restore_one(run, setting)
-        except DeviceError as error:
+        except SettingRefused as error:
             refusals.append(error)
     if refusals:
         raise refusals[0]
@@ -171,7 +169,7 @@ def _change(run: RunCommand, setting: FormerSetting) -> str | None:
     try:
         write_setting(run, namespace, setting.name, setting.ours)
     except Untaken as error:
-        if error.now != setting.former:
+        with suppress(Untaken):
             write_setting(run, namespace, setting.name, setting.former)
         return str(error)
     return None
@@ -195,13 +193,7 @@ def _open_screen(plan: Plan, run: RunCommand, who: str, clock: Clock) -> list[st
     deadline = Deadline(_OPEN_WITHIN_S, clock)
     while (now := _screen(run, who)).awake is False or now.keyguard_showing:
         if deadline.passed():
-            raise (
-                _locked(who)
-                if now.keyguard_showing
-                else DeviceError(
-                    f"the screen of {who} does not come on", hint="Press its power button, then try again."
-                )
-            )
+            raise _locked(who) if now.keyguard_showing else _dark(who)
         clock.sleep(_LOOK_EVERY_S)
     unknown = [what for what, known in (("on", now.awake), ("unlocked", now.keyguard_showing)) if known is None]
     notes = [f"whether the screen is {what} cannot be read: look at it" for what in unknown]
@@ -222,6 +214,10 @@ def _locked(who: str) -> DeviceError:
         f"{who} is locked, and only a person can open its lock",
         hint="Unlock it by hand and try again; a phone of a lab needs no screen lock: Settings, Security, None.",
     )
+
+
+def _dark(who: str) -> DeviceError:
+    return DeviceError(f"the screen of {who} does not come on", hint="Press its power button, then try again.")
 
 
 def _shown(value: int | None) -> str:

@@ -44,7 +44,9 @@ class SettingsPhone:
         self.awake = awake
         self.keyguard = not awake
         self.locked = locked
+        self.dark = False
         self.stubborn: dict[str, str] = {}
+        self.longest_timeout = 2**31 - 1
         self.battery = capture("battery_aosp_15")
         self.thermal = COOL
         self.sent: list[str] = []
@@ -70,14 +72,15 @@ class SettingsPhone:
             self.settings[name] = self.stubborn[name]
             return "java.lang.SecurityException: Permission denial: writing to settings\n"
         if verb == "put":
-            self.settings[name] = value
+            longest = self.longest_timeout if name == "screen_off_timeout" else 2**31 - 1
+            self.settings[name] = str(min(int(value), longest))
         else:
             self.settings.pop(name, None)
         return ""
 
     def _service(self, command: str) -> str:
         if command == "input keyevent KEYCODE_WAKEUP":
-            self.awake = True
+            self.awake = not self.dark
         elif command == "input keyevent KEYCODE_SLEEP":
             self.awake, self.keyguard = False, True
         elif command == "wm dismiss-keyguard":

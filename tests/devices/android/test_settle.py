@@ -181,6 +181,36 @@ def test_a_setting_that_the_phone_does_not_take_is_a_note_with_what_to_do(tmp_pa
     assert phone.settings == EVERYDAY
 
 
+def test_a_value_that_the_phone_makes_of_ours_is_undone_where_it_lets_us(tmp_path: Path) -> None:
+    phone = everyday(tmp_path)
+    phone.longest_timeout = 600_000
+    settled = settle(phone.run, "Pixel", FakeClock(), lambda _: None)
+    assert "it is 600000 instead" in settled.notes[0]
+    assert phone.settings["screen_off_timeout"] == "30000"
+    restore(phone.run, settled.former)
+    assert phone.settings == EVERYDAY
+
+
+def test_what_cannot_be_restored_is_an_error_and_stays_to_be_tried_again(tmp_path: Path) -> None:
+    phone = everyday(tmp_path)
+    settled = settle(phone.run, "Pixel", FakeClock(), lambda _: None)
+    phone.stubborn = {"screen_brightness": "128"}
+    with pytest.raises(DeviceError, match="screen_brightness"):
+        restore(phone.run, settled.former)
+    assert phone.settings == {**EVERYDAY, "screen_brightness": "128"}
+    phone.stubborn = {}
+    restore_leftover(phone.run, "Pixel")
+    assert phone.settings == EVERYDAY
+
+
+def test_a_screen_that_stays_dark_says_so_and_everything_is_restored(tmp_path: Path) -> None:
+    phone = everyday(tmp_path, awake=False)
+    phone.dark = True
+    with pytest.raises(DeviceError, match="screen of Pixel does not come on"):
+        settle(phone.run, "Pixel", FakeClock(), lambda _: None)
+    assert phone.settings == EVERYDAY
+
+
 def test_a_phone_that_cannot_hold_the_way_back_is_not_changed(tmp_path: Path) -> None:
     (tmp_path / "phone").write_text("a file where the folder should be")
     phone = everyday(tmp_path)
