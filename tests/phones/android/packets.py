@@ -66,7 +66,7 @@ def send_packet(connection: socket.socket, packet: Packet, *, checksummed: bool)
 
 
 def receive_packet(connection: socket.socket, *, checksummed: bool = False) -> Packet | None:
-    """Wait for one packet; None at an orderly end. Raises BrokenPacket for what is none, OSError when the link breaks."""
+    """Wait for one packet; None at an orderly end. Raises BrokenPacket for what is none, OSError for a broken link."""
     header = _receive(connection, HEADER.size)
     if header is None:
         return None

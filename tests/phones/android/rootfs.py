@@ -4,13 +4,38 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import functools
 import os
-import stat
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
+from typing import ParamSpec, TypeVar
 
 SHELL_UID = 2000
 _MOST_LINKS = 40
 _WRITABLE = ("data", "storage")  # what counts as the phone's storage
+
+
+Given = ParamSpec("Given")
+Got = TypeVar("Got")
+
+
+def _as_shell(touch: Callable[Given, Got]) -> Callable[Given, Got]:
+    """Let the kernel judge by the shell user's rights, in this thread only; we have no other where we are not root."""
+    if os.geteuid() != 0:
+        return touch
+    libc = ctypes.CDLL(None)
+
+    @functools.wraps(touch)
+    def touching(*args: Given.args, **kwargs: Given.kwargs) -> Got:
+        libc.setfsgid(SHELL_UID)
+        libc.setfsuid(SHELL_UID)
+        try:
+            return touch(*args, **kwargs)
+        finally:
+            libc.setfsuid(0)
+            libc.setfsgid(0)
+
+    return touching
 
 
 class Rootfs:
@@ -31,22 +56,26 @@ class Rootfs:
         """Return where a device path is on this machine, its links followed."""
         return self.root / self._resolve(path, follow=True)
 
+    @_as_shell
     def open(self, path: str, flags: int, mode: int = 0o666) -> int:
         """Open a file; the caller closes the descriptor."""
         return os.open(self._resolve(path, follow=True), flags | os.O_CLOEXEC, mode, dir_fd=self._folder)
 
+    @_as_shell
     def stat(self, path: str, *, follow: bool) -> os.stat_result:
         """Return what `stat` (or, not following, `lstat`) says."""
         return os.stat(self._resolve(path, follow=follow), dir_fd=self._folder, follow_symlinks=False)
 
+    @_as_shell
     def names(self, path: str) -> list[str]:
         """Return the names in a folder, `.` and `..` first."""
-        folder = self.open(path, os.O_RDONLY | os.O_DIRECTORY)
+        folder = os.open(self._resolve(path, follow=True), os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._folder)
         try:
             return [".", "..", *sorted(os.listdir(folder))]
         finally:
             os.close(folder)
 
+    @_as_shell
     def make_folders(self, path: str) -> None:
         """Create a folder and those above it, as far as they are missing."""
         parts = PurePosixPath("/", path).parts[1:]
@@ -56,14 +85,17 @@ class Rootfs:
             except FileExistsError:
                 pass
 
+    @_as_shell
     def remove(self, path: str) -> None:
         """Unlink a file."""
         os.unlink(self._resolve(path, follow=False), dir_fd=self._folder)
 
+    @_as_shell
     def link(self, target: str, path: str) -> None:
         """Make a symbolic link that says `target`."""
         os.symlink(target, self._resolve(path, follow=False), dir_fd=self._folder)
 
+    @_as_shell
     def set_time(self, path: str, seconds: int) -> None:
         """Set when a file was last changed and read."""
         os.utime(self._resolve(path, follow=False), (seconds, seconds), dir_fd=self._folder, follow_symlinks=False)
@@ -110,16 +142,3 @@ class Rootfs:
 
 def _parts(path: str) -> list[str]:
     return [part for part in path.split("/") if part not in ("", ".")]
-
-
-def act_as_shell() -> None:
-    """Touch files as the phone's shell user from now on, in this thread only; nothing to do where we are not root."""
-    if os.geteuid() == 0:
-        libc = ctypes.CDLL(None, use_errno=True)
-        libc.setfsgid(SHELL_UID)
-        libc.setfsuid(SHELL_UID)
-
-
-def is_regular(status: os.stat_result) -> bool:
-    """Return whether a file is neither folder nor link nor device."""
-    return stat.S_ISREG(status.st_mode)

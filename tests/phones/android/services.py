@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 
 from tests.phones.android import shell, sockets, userland
 from tests.phones.android.adbd import Link, Service
-from tests.phones.android.rootfs import Rootfs, act_as_shell
+from tests.phones.android.rootfs import Rootfs
+from tests.phones.android.shown_files import ShownFiles
 from tests.phones.android.streams import Stream
 from tests.phones.android.sync import SyncService
-from tests.phones.android.userland import Shown
 
 _REFRESH_S = 0.05
 _NO_ROOT = b"adbd cannot run as root in production builds\n"
@@ -22,7 +22,7 @@ class Services:
     def __init__(
         self,
         files: Rootfs,
-        shown: Shown,
+        shown: ShownFiles,
         free_bytes: Callable[[], int],
         *,
         reboot: Callable[[str], None],
@@ -31,6 +31,7 @@ class Services:
     ) -> None:
         self.reversed = sockets.Reversed()
         self.shell_hangs = False
+        self.taken: Callable[[int], object] = lambda size: None
         self._files = files
         self._shown = shown
         self._free_bytes = free_bytes
@@ -56,8 +57,9 @@ class Services:
         self._shown.refresh()
         self._keep_fresh()
         try:
-            argv = userland.argv_for(self._files.root, request.command)
-            shell.ShellService(stream, request).run(argv, userland.ENVIRONMENT)
+            root = self._files.root
+            argv = userland.argv_for(root, request.command)
+            shell.ShellService(stream, request).run(argv, userland.environment(root), root)
         finally:
             with self._lock:
                 self._running -= 1
@@ -76,9 +78,8 @@ class Services:
 
     def _sync(self, _name: str, _rest: str, _link: Link) -> Service:
         def serve(stream: Stream) -> None:
-            act_as_shell()
             self._shown.refresh()
-            SyncService(stream, self._files, self._free_bytes).run()
+            SyncService(stream, self._files, self._free_bytes, lambda size: self.taken(size)).run()
 
         return serve
 

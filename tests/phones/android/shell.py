@@ -10,6 +10,7 @@ import struct
 import subprocess
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from tests.phones.android.streams import Stream, StreamClosed
@@ -42,8 +43,8 @@ class ShellService:
         self._stream = stream
         self._request = request
 
-    def run(self, argv: Sequence[str], environment: dict[str, str], folder: str | None = None) -> None:
-        """Run `argv` until it ends or the host hangs up; then its process group gets SIGHUP, as from a closed terminal."""
+    def run(self, argv: Sequence[str], environment: dict[str, str], folder: Path) -> None:
+        """Run `argv` until it ends; if the host hangs up before, its process group gets SIGHUP, as from a terminal."""
         if self._request.terminal:
             self._run_on_terminal(argv, environment, folder)
             return
@@ -60,7 +61,7 @@ class ShellService:
         with process:
             self._join(process, process.stdin.fileno(), kinds)
 
-    def _run_on_terminal(self, argv: Sequence[str], environment: dict[str, str], folder: str | None) -> None:
+    def _run_on_terminal(self, argv: Sequence[str], environment: dict[str, str], folder: Path) -> None:
         ours, theirs = pty.openpty()
         process = subprocess.Popen(
             ["/usr/bin/setsid", "--ctty", *argv],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import struct
 import threading
 from collections import deque
@@ -103,6 +104,10 @@ class Stream:
             size -= len(piece)
         return b"".join(pieces)
 
+    def as_file(self) -> io.BufferedReader:
+        """Return what the host writes as a file to read from."""
+        return io.BufferedReader(_Incoming(self))
+
     def write(self, data: Payload) -> None:
         """Send all of `data`, waiting for the host as the protocol asks; raises StreamClosed."""
         rest = memoryview(data)
@@ -147,3 +152,18 @@ class Stream:
         payload = struct.pack("<i", size) if self._delayed else b""
         if not self._closed:
             self._send(Packet(OKAY, self.local, self.remote, payload))
+
+
+class _Incoming(io.RawIOBase):
+    """The host's bytes, as files are read."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        piece = self._stream.receive(len(buffer))
+        buffer[: len(piece)] = piece
+        return len(piece)

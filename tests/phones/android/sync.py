@@ -9,10 +9,10 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tests.phones.android.intake import REQUEST, Intake, IntakeFailed
 from tests.phones.android.rootfs import Rootfs
 from tests.phones.android.streams import Stream, StreamClosed
 
-REQUEST = struct.Struct("<4sI")
 STAT1 = struct.Struct("<4sIII")
 STAT2 = struct.Struct("<4sIQQIIIIQqqq")
 ENTRY1 = struct.Struct("<4sIIII")
@@ -21,7 +21,6 @@ DATA_MAX_BYTES = 64 * 1024
 LONGEST_PATH_BYTES = 1024
 _PIECE_BYTES = 1 << 20
 _DRY_RUN = 0x80000000
-_NOTHING = bytes(DATA_MAX_BYTES)
 
 
 class SyncFailed(Exception):
@@ -37,12 +36,15 @@ class Sending(NamedTuple):
 
 
 class SyncService:
-    """Serve one sync connection; `free_bytes` says what the phone's storage still takes."""
+    """Serve one sync connection; `free_bytes` says what the phone still takes, `taken` hears of each write."""
 
-    def __init__(self, stream: Stream, files: Rootfs, free_bytes: Callable[[], int]) -> None:
+    def __init__(
+        self, stream: Stream, files: Rootfs, free_bytes: Callable[[], int], taken: Callable[[int], object]
+    ) -> None:
         self._stream = stream
         self._files = files
         self._free_bytes = free_bytes
+        self._taken = taken
 
     def run(self) -> None:
         """Answer requests until the host quits, something fails or the link goes."""
@@ -183,16 +185,24 @@ class SyncService:
 
     def _take_file(self, sending: Sending) -> int:
         if sending.dry_run:
-            return _Intake(self._stream, None, 1 << 62).run()
+            return self._intake(None, 1 << 62)
         self._make_room_for(sending.path)
+        free_bytes = self._free_bytes()
         file = self._create(sending)
         try:
-            return _Intake(self._stream, file, self._free_bytes()).run()
+            return self._intake(file, free_bytes)
         except SyncFailed:
             self._files.remove(sending.path)
             raise
         finally:
             os.close(file)
+
+    def _intake(self, file: int | None, room_bytes: int) -> int:
+        intake = Intake(self._stream, file, room_bytes, self._taken)
+        try:
+            return intake.run()
+        except IntakeFailed as failure:
+            raise SyncFailed(str(failure)) from None
 
     def _make_room_for(self, path: str) -> None:
         status, _ = self._status(path, follow=False)
@@ -233,91 +243,6 @@ class SyncService:
                 length -= len(self._stream.receive(length))
                 if self._stream.closed:
                     return
-
-
-class _Intake:
-    """Write DATA messages into a file as they come, without joining or copying them; runs of zeros become holes."""
-
-    def __init__(self, stream: Stream, file: int | None, room_bytes: int) -> None:
-        self._stream = stream
-        self._file = file
-        self._room_bytes = room_bytes
-        self._pieces: list[memoryview] = []
-        self._size = 0
-
-    def run(self) -> int:
-        """Return the seconds that DONE carries. Raises SyncFailed and StreamClosed."""
-        buffer = memoryview(b"")
-        while True:
-            if len(buffer) < REQUEST.size:
-                self._write_out()
-                buffer = self._refill(buffer)
-            name, length = REQUEST.unpack(buffer[: REQUEST.size])
-            buffer = buffer[REQUEST.size :]
-            if name == b"DONE":
-                self._write_out()
-                self._end()
-                return int(length)
-            if name != b"DATA":
-                raise SyncFailed("invalid data message")
-            buffer = self._data(buffer, length)
-
-    def _refill(self, buffer: memoryview) -> memoryview:
-        if not buffer:
-            buffer = self._next()
-        if len(buffer) < REQUEST.size:
-            buffer = memoryview(bytes(buffer) + self._stream.receive_exactly(REQUEST.size - len(buffer)))
-        return buffer
-
-    def _data(self, buffer: memoryview, length: int) -> memoryview:
-        while True:
-            piece = buffer[:length]
-            if piece:
-                self._pieces.append(piece)
-                length -= len(piece)
-            if not length:
-                return buffer[len(piece) :]
-            self._write_out()
-            buffer = self._next()
-
-    def _next(self) -> memoryview:
-        piece = self._stream.receive()
-        if not piece:
-            raise StreamClosed
-        return piece
-
-    def _write_out(self) -> None:
-        pieces, self._pieces = self._pieces, []
-        size = sum(map(len, pieces))
-        if self._file is None or not size:
-            return
-        if self._size + size > self._room_bytes:
-            raise SyncFailed(f"write failed: {os.strerror(errno.ENOSPC)}")
-        self._size += size
-        if all(map(_is_nothing, pieces)):
-            os.lseek(self._file, size, os.SEEK_CUR)
-        else:
-            self._write(pieces, size)
-
-    def _write(self, pieces: list[memoryview], size: int) -> None:
-        assert self._file is not None
-        try:
-            written = os.writev(self._file, pieces)
-            if written < size:
-                rest = memoryview(b"".join(pieces))[written:]
-                while rest:
-                    rest = rest[os.write(self._file, rest) :]
-        except OSError as error:
-            raise SyncFailed(f"write failed: {error.strerror}") from None
-
-    def _end(self) -> None:
-        if self._file is not None:
-            os.ftruncate(self._file, self._size)  # a hole at the end has no length of its own
-
-
-def _is_nothing(piece: memoryview) -> bool:
-    # Bytes that differ are as a rule seen at either end; only what may be all zero is copied to be compared.
-    return piece[0] == 0 and piece[-1] == 0 and bytes(piece) == _NOTHING[: len(piece)]
 
 
 def _framed(piece: bytes) -> bytes:
