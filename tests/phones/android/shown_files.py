@@ -1,0 +1,35 @@
+"""Files of /proc and /sys as the model has them now."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+
+class ShownFiles:
+    """Keep files up to date with what `files` says; None: nobody but the system may read it."""
+
+    def __init__(self, root: Path, files: Callable[[], Mapping[str, bytes | None]]) -> None:
+        self._root = root
+        self._files = files
+        self._written: dict[str, bytes | None] = {}
+        self._lock = threading.Lock()
+        self._temporary = root / ".sim" / "new"
+
+    def refresh(self) -> None:
+        """Write what has changed, each file whole before it is seen, and remove what is gone."""
+        with self._lock:
+            now = dict(self._files())
+            for path in self._written.keys() - now.keys():
+                (self._root / path.lstrip("/")).unlink(missing_ok=True)
+            for path, content in now.items():
+                if path not in self._written or self._written[path] != content:
+                    self._write(self._root / path.lstrip("/"), content)
+            self._written = now
+
+    def _write(self, target: Path, content: bytes | None) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._temporary.write_bytes(content or b"")
+        self._temporary.chmod(0o000 if content is None else 0o444)
+        self._temporary.rename(target)
