@@ -6,7 +6,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Two processes that spin for work on two cores cost more than they gain.
 QUIET_THREADS := OMP_WAIT_POLICY=passive KMP_BLOCKTIME=0
 
+.DEFAULT_GOAL := help
 .PHONY: help demo test check format install install-export install-executorch install-analysis install-dev nano-bundle nano-train schemas clean
+
+include android_app/build.mk
 
 help: ## List the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -14,10 +17,10 @@ help: ## List the targets
 demo: $(VENV)/base.done ## Measure the model that ships with the project on this machine
 	$(BIN)/profile --device local --model nano
 
-test: $(VENV)/dev.done ## Install everything and run the tests
+test: $(VENV)/dev.done android ## Install everything and run the tests, Kotlin's first
 	$(QUIET_THREADS) $(BIN)/python -m pytest -n auto
 
-check: $(VENV)/dev.done ## Format, lint, types and import layers, as CI does
+check: $(VENV)/dev.done android-check ## Format, lint, types, import layers and Kotlin's warnings, as CI does
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

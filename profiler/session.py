@@ -24,7 +24,7 @@ from profiler.records.event import AnyEvent
 from profiler.records.job import InputFile, Job, Measurement, Sampling
 from profiler.records.plan import Plan
 from profiler.records.run import BundleUse, Launch, Run, Session, Settings
-from profiler.runner.engines.installed import engine_for, lack_of
+from profiler.runner.engines.installed import lack_of
 from profiler.store import SESSION_FILE, OpenSession, Store
 
 INPUTS_FILE = "inputs.safetensors"
@@ -261,7 +261,7 @@ def _left(launch: Launch, ended: Ended) -> Launch:
 
 def _follow(runner: Runner, job: Job, stall: _Stall, report: Report, number: int) -> bool:
     if job.engine not in runner.hello.engines:
-        raise Unable(" ".join(str(lack_of(job.engine)).split()))
+        raise Unable(_lack(runner, job))
     _check_pushed(runner, job)
     runner.link.start(job)
     outcome = None
@@ -273,6 +273,13 @@ def _follow(runner: Runner, job: Job, stall: _Stall, report: Report, number: int
             report(Progress("run", number, event))
             outcome = getattr(event, "outcome", None)
     return outcome == "completed"
+
+
+def _lack(runner: Runner, job: Job) -> str:
+    if runner.hello.platform == "python":
+        return " ".join(str(lack_of(job.engine)).split())
+    has = ", ".join(sorted(runner.hello.engines)) or "none"
+    return f"the runner on the device has no engine {job.engine!r}, which this bundle needs; it has: {has}"
 
 
 class _Stall:
@@ -322,7 +329,7 @@ def _job(order: Order, header: Session, device: Device, bundle: str, number: int
         bundle_sha256=order.bundle_sha256,
         plan=order.plan,
         inputs=inputs,
-        engine=engine_for(order.bundle.recipe.runtime),
+        engine=device.engine_for(order.bundle.recipe),
         threads=order.threads,
         warmups=order.warmups if last else 0,
         repeats=order.repeats if last else 0,

@@ -19,8 +19,9 @@ from profiler.journal import JOURNAL_FILE
 from profiler.records.bundle import Bundle
 from profiler.records.device import Conditions, Unit
 from profiler.records.event import AnyEvent, Artifact, Stop
-from profiler.records.job import Job, OnDisconnect
+from profiler.records.job import EngineName, Job, OnDisconnect
 from profiler.records.message import Receipt, RunnerHello
+from profiler.records.recipe import Recipe
 from profiler.records.run import Launch, Session, SessionHeader
 from profiler.store import SESSION_FILE, OpenSession, Store
 from tests.messages_for_tests import make_journal, make_replies
@@ -150,6 +151,9 @@ class FakeDevice:
         self.fetched: list[Place] = []
         self.recovered: list[Place] = []
         self.cleaned: list[str] = []
+
+    def engine_for(self, recipe: Recipe) -> EngineName:
+        return "onnxruntime"
 
     def unit(self) -> Unit:
         return make_unit()

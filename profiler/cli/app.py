@@ -79,7 +79,15 @@ def profile(
     context: typer.Context,
     device: Annotated[
         str | None,
-        typer.Option(help="Device to measure on; see: profile devices.", rich_help_panel=WHAT, show_default="local"),
+        typer.Option(
+            help="Device to measure on (profile devices): local, a phone's model as pixel9, or android for whatever "
+            "phone is connected.",
+            rich_help_panel=WHAT,
+            show_default="local",
+        ),
+    ] = None,
+    serial: Annotated[
+        str | None, typer.Option(help="Which phone, where several are alike.", rich_help_panel=WHAT)
     ] = None,
     model: Annotated[
         str | None,
@@ -165,6 +173,15 @@ def profile(
             rich_help_panel=HOW,
         ),
     ] = 900,
+    untethered: Annotated[
+        bool,
+        typer.Option(
+            "--untethered",
+            help="Measure a phone on its battery, which is what its energy can be read from: the timed images wait "
+            "until you unplug it, rest a minute first, and are collected when it is back.",
+            rich_help_panel=HOW,
+        ),
+    ] = False,
     policy: PolicyName = "moi-bench",
     not_required: NotRequired = None,
     store: Store = None,
@@ -194,7 +211,9 @@ def profile(
     from profiler.cli import measuring
 
     wishes = measuring.Wishes(prompt, negative_prompt, seed, steps, image)
-    how = measuring.How(protocol.value, repeats, warmups, cold_starts, observer_pairs, gap, minutes, threads, timeout)
+    how = measuring.How(
+        protocol.value, repeats, warmups, cold_starts, observer_pairs, gap, minutes, threads, timeout, untethered
+    )
     return measuring.profile(
         "local" if device is None else device,
         bundle if bundle is not None else "nano" if model is None else model,
@@ -213,6 +232,7 @@ def profile(
         store=store,
         dry_run=dry_run,
         as_json=as_json,
+        serial=serial,
         open_device=context.obj,
     )
 
@@ -429,11 +449,14 @@ def report(
 
 
 @app.command()
-def devices(as_json: Json = False) -> int:
-    """List the devices that can be measured on."""
-    from profiler.cli import listing
+def devices(
+    profiles: Annotated[bool, typer.Option("--profiles", help="List every device that is known by name.")] = False,
+    as_json: Json = False,
+) -> int:
+    """List what is connected: which phone, in what state, and what to do where it is not ready."""
+    from profiler.cli.devices import devices as print_devices
 
-    return listing.devices(as_json=as_json)
+    return print_devices(profiles=profiles, as_json=as_json)
 
 
 @app.command()

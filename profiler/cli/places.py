@@ -9,9 +9,9 @@ from pathlib import Path
 from profiler import catalog, codec, tiers
 from profiler.clock import Clock
 from profiler.devices.device import Device
-from profiler.devices.local import LocalDevice
 from profiler.errors import InputError
 from profiler.leftovers import SetAside, Waiting, collect_abandoned
+from profiler.records.device import Unit
 from profiler.records.policy import Metric, Policy
 from profiler.store import Store
 
@@ -45,15 +45,21 @@ def usable(path: Path, what: str, hint: str) -> Path:
     return folder
 
 
-def open_device(name: str, clock: Clock) -> Device:
-    """Return a device by the name of its profile. Raises UnknownName, or InputError where it cannot be measured on."""
-    profile = catalog.device_profile(name)
-    if profile.platform != "host":
-        # This machine's numbers must never stand under a phone's name.
-        raise InputError(
-            f"{name} is a phone, and phones cannot be measured on yet", hint="Measure here: --device local"
-        )
-    return LocalDevice(profile, clock)
+def open_device(name: str, clock: Clock, serial: str | None = None) -> Device:
+    """Return a device by the name of its profile, and a phone's serial where several are alike.
+
+    Raises UnknownName, DeviceError.
+    """
+    from profiler.devices import opening
+
+    return opening.open_device(name, clock, serial)
+
+
+def open_unit(unit: Unit, clock: Clock) -> Device:
+    """Return the device that a record was made on. Raises Away, UnknownName or DeviceError."""
+    from profiler.devices import opening
+
+    return opening.open_unit(unit, clock)
 
 
 def open_policy(name: str, not_required: Iterable[str]) -> Policy:
@@ -66,7 +72,7 @@ def open_policy(name: str, not_required: Iterable[str]) -> Policy:
 
 def tidy(store: Store, clock: Clock) -> Iterator[str]:
     """Collect what interrupted sessions left open, and say so in one line each."""
-    for found in collect_abandoned(store, lambda session: open_device(session.unit.profile, clock), clock):
+    for found in collect_abandoned(store, lambda session: open_unit(session.unit, clock), clock):
         if isinstance(found, SetAside):
             yield f"set aside {found.folder}, which cannot be collected: {found.reason}"
         elif isinstance(found, Waiting):

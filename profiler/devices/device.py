@@ -11,8 +11,9 @@ from profiler.devices.link import Link
 from profiler.errors import DeviceError
 from profiler.records.bundle import Bundle
 from profiler.records.device import Conditions, DeviceProfile, Unit
-from profiler.records.job import OnDisconnect
+from profiler.records.job import EngineName, OnDisconnect
 from profiler.records.message import RunnerHello
+from profiler.records.recipe import Recipe
 from profiler.records.run import ProcessExit
 
 
@@ -61,6 +62,9 @@ class Device(Protocol):
 
     profile: DeviceProfile
     on_disconnect: OnDisconnect
+
+    def engine_for(self, recipe: Recipe) -> EngineName:
+        """Return the engine that runs a recipe there. Raises InputError where none does."""
 
     def unit(self) -> Unit:
         """Describe the unit at hand."""

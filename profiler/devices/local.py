@@ -24,9 +24,11 @@ from profiler.devices.power_saving import power_saving
 from profiler.errors import DeviceError, InputError, ProtocolError, RunnerLost
 from profiler.records.bundle import Bundle
 from profiler.records.device import Conditions, DeviceProfile, Power, Unit
-from profiler.records.job import OnDisconnect
+from profiler.records.job import EngineName, OnDisconnect
 from profiler.records.message import ADDRESS_FILE, TOKEN_FILE, RunnerAddress, RunnerHello
+from profiler.records.recipe import Recipe
 from profiler.runner import clock_limits
+from profiler.runner.engines.installed import engine_for
 from profiler.runner.gauges import EnvironmentGauge, usable_cores
 
 LOG_FILE = "runner.log"
@@ -84,6 +86,10 @@ class LocalDevice:
         self._clock = clock
         self._program = program
         self._patience = patience
+
+    def engine_for(self, recipe: Recipe) -> EngineName:
+        """Return the engine that runs a recipe here. Raises InputError, MissingExtra or UnknownName."""
+        return engine_for(recipe.runtime, recipe.backend)
 
     def unit(self) -> Unit:
         """Describe this machine."""

@@ -12,9 +12,11 @@ import os
 import re
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeVar
 
-from profiler.devices.android.listing import Listed, advice, parse_listing
+from profiler.clock import Clock, Deadline
+from profiler.devices.android.listing import READY, Listed, advice, parse_listing
 from profiler.devices.android.refusals import NotConnected, refusal
 from profiler.devices.android.server_address import Address, address_from, find_adb
 from profiler.errors import DeviceError, InternalError
@@ -23,8 +25,10 @@ from profiler.errors import DeviceError, InternalError
 VERSION = 41
 _START_S = 20.0
 _REPLY_S = 5.0
+_LOOK_S = 0.05
 _MAX_REQUEST_BYTES = 0xFFFF
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+T = TypeVar("T")
 _NETWORK_SERIAL = re.compile(r"^\S+:\d+$")
 
 
@@ -182,25 +186,45 @@ class Transport:
         self._transport_id = transport_id
 
     def open(self, service: str, timeout_s: float = 10.0) -> socket.socket:
-        """Return a socket to a service of the phone, as `shell,v2,raw:ls` or `tcp:8000`. Raises DeviceError.
-
-        A phone on the network is connected to once more where the server forgot it, as restarted ones do.
-        """
-        try:
-            return self.server.open(self.serial, service, timeout_s, self._transport_id)
-        except NotConnected:
-            if not _NETWORK_SERIAL.match(self.serial):
-                raise
-        self.server.connect(self.serial, timeout_s)
-        return self.server.open(self.serial, service, timeout_s)
+        """Return a socket to a service of the phone, as `shell,v2,raw:ls` or `tcp:8000`. Raises DeviceError."""
+        return self._reached(lambda: self.server.open(self.serial, service, timeout_s, self._transport_id))
 
     def features(self) -> frozenset[str]:
         """Return what the phone's adb service can do. Raises DeviceError."""
-        return frozenset(self.server.ask(self.serial, "features", self._transport_id).split(","))
+        return frozenset(self._reached(lambda: self._ask("features")).split(","))
 
     def state(self) -> str:
         """Return the state that the server sees it in. Raises DeviceError."""
-        return self.server.ask(self.serial, "get-state", self._transport_id)
+        return self._reached(lambda: self._ask("get-state"))
+
+    def wait(self, seconds: float, clock: Clock) -> None:
+        """Wait until the phone is ready, as after a replugged cable or a restart. Raises DeviceError: why it is not."""
+        deadline = Deadline(seconds, clock)
+        while True:
+            try:
+                state = self.state()
+                if state == READY:
+                    return
+                found = advice(state)
+                raise DeviceError(f"{self.serial} {found.meaning}", hint=found.next_step)
+            except DeviceError:
+                if deadline.passed():
+                    raise
+            clock.sleep(_LOOK_S)
+
+    def _ask(self, request: str) -> str:
+        return self.server.ask(self.serial, request, self._transport_id)
+
+    def _reached(self, ask: Callable[[], T]) -> T:
+        """Connect once more to a phone on the network that the server forgot, as one does that was restarted."""
+        try:
+            return ask()
+        except NotConnected:
+            if not _NETWORK_SERIAL.match(self.serial):
+                raise
+        self.server.connect(self.serial)
+        self._transport_id = None
+        return ask()
 
 
 class _Refused(Exception):

@@ -56,7 +56,7 @@ class Shell:
         run = Run(self._transport.serial, command, deadline_s, limit_bytes, Deadline(deadline_s, self._clock))
         if not self._v2():
             return run_v1(self._transport, run)
-        with self._transport.open(f"shell,v2,raw:{command}", deadline_s) as connection:
+        with self._transport.open(f"shell,v2,raw:{command or ':'}", deadline_s) as connection:
             connection.sendall(packet(CLOSE_STDIN))
             packets = Packets(connection, run)
             while packets.code is None:

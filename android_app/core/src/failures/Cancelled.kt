@@ -1,0 +1,4 @@
+package org.ondeviceprofiler.core
+
+/** The host asked for a stop, or went away. */
+internal class Cancelled : RunnerFailure("cancelled")

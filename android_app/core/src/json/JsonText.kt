@@ -1,0 +1,4 @@
+package org.ondeviceprofiler.core
+
+/** A string. */
+public data class JsonText(public val value: String) : Json

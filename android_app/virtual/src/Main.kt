@@ -1,0 +1,28 @@
+package org.ondeviceprofiler.virtual
+
+import java.io.IOException
+import kotlin.system.exitProcess
+import org.ondeviceprofiler.core.Runner
+
+private const val USAGE = 2
+
+/** Serve one job as an app of a virtual phone would: `--storage DIR --root DIR --model HOST:PORT`. */
+public fun main(arguments: Array<String>) {
+    val options =
+        try {
+            Options.parse(arguments.toList())
+        } catch (error: IllegalArgumentException) {
+            System.err.println("${error.message}\nusage: --storage DIR --model HOST:PORT [--root DIR] [--idle-timeout SECONDS]")
+            exitProcess(USAGE)
+        }
+    exitProcess(serve(options))
+}
+
+private fun serve(options: Options): Int =
+    try {
+        val control = ControlChannel.open(options.modelHost, options.modelPort)
+        Runner(options.storage, options.root, VirtualShell(control), options.idleTimeoutMs) { Runtime.getRuntime().halt(it) }.run()
+    } catch (error: IOException) {
+        System.err.println("the runner cannot work: ${error.message ?: error}")
+        1
+    }
