@@ -13,7 +13,7 @@ import msgspec
 from profiler import __version__, codec
 from profiler.bundle_files import MANIFEST, inside
 from profiler.clock import Clock
-from profiler.collecting import LAUNCH_FILE, SOURCE_IMAGE, Ending, collect, has_launch
+from profiler.collecting import AFTER_FILE, LAUNCH_FILE, SOURCE_IMAGE, Ending, collect, has_launch
 from profiler.devices.device import Away, Device, Ended, Place, Runner, Transfer
 from profiler.devices.link import MOMENT_S
 from profiler.errors import DeviceError, InputError, ProtocolError
@@ -117,6 +117,7 @@ def _go_through(order: Order, device: Device, session: OpenSession, clock: Clock
                 report(Progress("launch", number, None))
                 if not _run_process(order, header, session, device, bundle, number, report):
                     break
+            _note_conditions_after(device, session)
     except Stalled as error:
         return Ending("failed", f"timed_out: {error}", None, None)
     except Unable as error:
@@ -128,6 +129,12 @@ def _go_through(order: Order, device: Device, session: OpenSession, clock: Clock
             raise
         return Ending("aborted", str(error), None, None)
     return None
+
+
+def _note_conditions_after(device: Device, session: OpenSession) -> None:
+    """Write down the state that the device was in at the end; a run is worth keeping without it."""
+    with contextlib.suppress(DeviceError):
+        session.write(AFTER_FILE, codec.encode_pretty(device.conditions(session.folder)))
 
 
 def _tell_transfer(report: Report) -> Callable[[Transfer], None]:
@@ -351,6 +358,8 @@ def _with_hello(launch: Launch, runner: Runner, job: Job) -> Launch:
         pid=hello.pid,
         runner_version=hello.runner_version,
         engine=None if version is None else f"{job.engine} {version}",
+        virtual=hello.virtual,
+        synthetic=hello.synthetic,
     )
 
 

@@ -449,6 +449,29 @@ def report(
 
 
 @app.command()
+def collect(
+    stop: Annotated[bool, typer.Option("--stop", help="End runners that are still at work.")] = False,
+    store: Store = None,
+) -> int:
+    """Collect runs whose phone was unplugged or whose host went away; every other command does so in passing."""
+    from profiler.cli import fetching
+
+    return fetching.collect_all(store, stop=stop)
+
+
+@app.command()
+def install(
+    apk: Annotated[Path, typer.Argument(help="The runner app (.apk).")],
+    device: Annotated[str, typer.Option(help="Phone to install it on, as pixel9; android for any.")] = "android",
+    serial: Annotated[str | None, typer.Option(help="Which phone, where several are alike.")] = None,
+) -> int:
+    """Install the runner app on a phone, or update it; what is stored there stays."""
+    from profiler.cli import installing
+
+    return installing.install(apk, device, serial)
+
+
+@app.command()
 def devices(
     profiles: Annotated[bool, typer.Option("--profiles", help="List every device that is known by name.")] = False,
     as_json: Json = False,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from profiler.errors import DeviceError
+
 
 class Unavailable(NamedTuple):
     """A phone's answer that holds no reading; `raw` is the answer, to be kept beside the reason."""
@@ -18,6 +20,14 @@ class Faked(NamedTuple):
     what: str
     reset_command: str
     raw: str
+
+
+def refusal_of(faked: Faked, who: str) -> DeviceError:
+    """Return the error that refuses the phone `who`: somebody, or a test, froze a reading there."""
+    return DeviceError(
+        f"{faked.what} that {who} reports is faked, so nothing measured on it would be true",
+        hint=f"Reset it with: {faked.reset_command}",
+    )
 
 
 def refused(text: str) -> str | None:
