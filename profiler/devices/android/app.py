@@ -3,32 +3,59 @@
 from __future__ import annotations
 
 import re
-import select
-import socket
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from profiler.clock import Clock, Deadline
-from profiler.devices.android.adb import Transport
-from profiler.devices.android.exits import KillReason, kill_reason, read_exit_info
-from profiler.devices.android.kill_lines import read_kill_lines
+from profiler.devices.android.exits import Exit, read_exit_info
+from profiler.devices.android.kill_lines import Kill, read_kill_lines
+from profiler.devices.android.kill_reason import Cause, KillReason, kill_reason
 from profiler.devices.android.launching import Launch, Refusal, read_install, read_launch
+from profiler.devices.android.numerals import truth
 from profiler.devices.android.shell import Shell, quoted
 from profiler.devices.android.unavailable import Unavailable
 from profiler.errors import DeviceError, InputError, MissingSource
+from profiler.records.run import ProcessExit
 
 PACKAGE = "org.ondeviceprofiler.runner"
 ACTIVITY = ".RunnerActivity"
 _INSTALL_S = 180.0
 _START_S = 60.0
-_READ_BYTES = 1 << 20
 _LOOK_S = 0.1
-# The app file is at fault, not the phone.
+# With these the app's file is at fault, not the phone.
 _FILE_CODES = ("INSTALL_PARSE_FAILED", "INSTALL_FAILED_INVALID_APK", "INSTALL_FAILED_TEST_ONLY")
 _VERSION = re.compile(r"^package:(?P<package>\S+)(?: versionCode:(?P<code>\d+))?\s*$", re.MULTILINE)
-_LOG_TAGS = "am_kill am_proc_died am_crash am_anr lowmemorykiller lmkd Zygote libc DEBUG"
-_LOG = f"logcat -d -b main,system,events,crash -v threadtime -t 4000 -s {_LOG_TAGS}"
+_LOG = (
+    "logcat -d -b main,system,events,crash -v threadtime -t 4000"
+    " -s am_kill am_proc_died am_crash am_anr lowmemorykiller lmkd Zygote libc DEBUG"
+)
+_REPORTS_LOW_MEMORY = "getprop persist.sys.lmk.reportkills"
+ExitKind = Literal[
+    "low_memory",
+    "crash",
+    "native_crash",
+    "not_responding",
+    "signalled",
+    "stopped",
+    "frozen",
+    "too_much_work",
+    "restarted",
+    "other",
+]
+_KINDS: dict[Cause, ExitKind] = {
+    "low_memory": "low_memory",
+    "likely_low_memory": "low_memory",
+    "crash": "crash",
+    "native_crash": "native_crash",
+    "anr": "not_responding",
+    "request": "stopped",
+    "signal": "signalled",
+    "freezer": "frozen",
+    "excessive_resource": "too_much_work",
+    "exit": "other",
+    "other": "other",
+}
 
 
 class Version(NamedTuple):
@@ -37,20 +64,10 @@ class Version(NamedTuple):
     code: int | None
 
 
-class Started(NamedTuple):
-    """A fresh process of the app."""
-
-    pid: int | None
-    launch: Launch
-
-
 class App:
-    """One app on one phone."""
+    """The runner app on one phone."""
 
-    def __init__(
-        self, transport: Transport, shell: Shell, clock: Clock, *, package: str = PACKAGE, activity: str = ACTIVITY
-    ) -> None:
-        self._transport = transport
+    def __init__(self, shell: Shell, clock: Clock, *, package: str = PACKAGE, activity: str = ACTIVITY) -> None:
         self._shell = shell
         self._clock = clock
         self._package = package
@@ -64,109 +81,107 @@ class App:
                 return Version(int(found["code"]) if found["code"] else None)
         return None
 
+    def require(self) -> Version:
+        """Return the installed version. Raises DeviceError where the app is not installed."""
+        version = self.version()
+        if version is None:
+            raise self._failed(f"the runner app ({self._package}) is not installed", "Install it: profile setup APK")
+        return version
+
     def install(self, apk: Path, deadline_s: float = _INSTALL_S) -> None:
-        """Install the app over the one that is there, which keeps its data.
+        """Install the app over the one that is there, whose data stays.
 
         Raises MissingSource or InputError where the file is no good, DeviceError where the phone refuses.
         """
         if not apk.is_file():
             raise MissingSource(f"there is no app {apk} to install")
-        said = self._stream(apk, Deadline(deadline_s, self._clock), deadline_s)
+        command = f"cmd package install -r -S {apk.stat().st_size}"
+        said = self._shell.feed(command, apk, deadline_s).decode("utf-8", "replace")
         found = read_install(said, self._package)
         if isinstance(found, Unavailable):
-            raise self._failed(f"cannot install {apk.name}: {_last_line(said)}", "Try again; see the phone's screen.")
+            raise self._failed(
+                f"cannot install {apk.name}: {_last_line(said)}", "See the phone's screen, and try again."
+            )
         if isinstance(found, Refusal):
             text = f"cannot install {apk.name}: {found.code}" + (f" ({found.detail})" if found.detail else "")
             if found.code.startswith(_FILE_CODES):
                 raise InputError(text, hint=found.what_to_do)
             raise self._failed(text, found.what_to_do)
 
-    def start(self, extras: Mapping[str, str], deadline_s: float = _START_S) -> Started:
-        """Start a fresh process of the app, ending one that runs. Raises DeviceError with the phone's reason."""
-        words = [word for name, value in extras.items() for word in ("--es", name, value)]
-        command = f"am start -W -S -n {quoted(self._component, *words)}"
-        output = self._shell.run(command, deadline_s)
-        said = f"{output.text}\n{output.stderr.decode('utf-8', 'replace')}"
-        launch = read_launch(said)
+    def launch(self, storage: str, deadline_s: float = _START_S) -> Launch:
+        """Start a fresh process over a folder on the phone, ending one that runs.
+
+        Raises DeviceError with the phone's reason.
+        """
+        words = quoted("-n", self._component, "--es", "storage", storage)
+        output = self._shell.run(f"am start -W -S {words}", deadline_s)
+        launch = read_launch(f"{output.text}\n{output.stderr.decode('utf-8', 'replace')}")
         if isinstance(launch, Refusal):
             raise self._failed(f"the app {self._package} did not start: {launch.code}", launch.what_to_do)
         if isinstance(launch, Unavailable):
             raise self._failed(f"the app {self._package} did not start: {output.complaint}", "See the phone's screen.")
-        pids = self.pids()
-        return Started(pids[-1] if pids else None, launch)
+        return launch
 
     def stop(self) -> None:
         """End all processes of the app. Raises DeviceError."""
         self._shell.check(f"am force-stop {self._package}")
 
-    def pids(self) -> tuple[int, ...]:
-        """Return the processes of the app, none where it does not run. Raises DeviceError."""
-        output = self._shell.run(f"pidof {self._package} {self._package}:runner")
-        return tuple(int(word) for word in output.text.split() if word.isdigit())
+    def pid(self) -> int | None:
+        """Return the app's process, the newest where there are several; None where it does not run.
 
-    def alive(self, pid: int) -> bool:
-        """Tell whether a process is there and still the app's: numbers are used again. Raises DeviceError."""
-        return pid in self.pids()
+        Raises DeviceError.
+        """
+        words = self._shell.run(f"pidof {self._package} {self._package}:runner").text.split()
+        pids = [int(word) for word in words if word.isdigit()]
+        return max(pids, default=None)
 
-    def why_ended(self, pid: int, *, reports_low_memory: bool | None = None, wait_s: float = 2.0) -> KillReason | None:
-        """Return why a process of the app ended, or None where nothing on the phone tells.
+    def exit_of(self, pid: int, *, wait_s: float = 2.0) -> ProcessExit | None:
+        """Return how the system says that a process of the app ended; None where it says nothing, or that it just left.
 
-        The system writes it down a moment after the end, for which it is waited. `reports_low_memory` is the phone's
-        property `persist.sys.lmk.reportkills`. Raises DeviceError.
+        It is written down a moment after the end, for which it is waited. Raises DeviceError.
         """
         deadline = Deadline(wait_s, self._clock)
         while True:
-            reason = self._evidence(pid, reports_low_memory)
-            if reason is not None or deadline.passed():
-                return reason
+            told, logged, reports = self._shell.batch(
+                [f"dumpsys activity exit-info {self._package}", _LOG, _REPORTS_LOW_MEMORY]
+            )
+            found = read_exit_info(told.text)
+            exits = () if isinstance(found, Unavailable) else found
+            kills = [kill for kill in read_kill_lines(logged.text) if self._may_be_ours(kill)]
+            reason = kill_reason(pid, exits, kills, reports_low_memory=truth(reports.text.strip()))
+            if reason is not None:
+                return None if _just_left(pid, exits) else _process_exit(pid, reason, told.text, kills)
+            if deadline.passed():
+                return None
             self._clock.sleep(_LOOK_S)
 
-    def _evidence(self, pid: int, reports_low_memory: bool | None) -> KillReason | None:
-        told, logged = self._shell.batch([f"dumpsys activity exit-info {self._package}", _LOG])
-        exits = read_exit_info(told.text)
-        kills = [kill for kill in read_kill_lines(logged.text) if self._may_be_ours(kill.process)]
-        return kill_reason(
-            pid, () if isinstance(exits, Unavailable) else exits, kills, reports_low_memory=reports_low_memory
-        )
-
-    def _may_be_ours(self, process: str | None) -> bool:
-        """Tell whether a log line may be about us: some name a process by its last 15 letters, some not at all."""
-        return process is None or process.split(":")[0] in self._package or self._package in process
-
-    def _stream(self, apk: Path, deadline: Deadline, deadline_s: float) -> str:
-        """Send the file straight into the installer, and return what that says."""
-        size = apk.stat().st_size
-        what = f"installing {apk.name}"
-        said = bytearray()
-        with self._transport.open(f"exec:cmd package install -r -S {size} 2>&1", deadline_s) as connection:
-            try:
-                with apk.open("rb") as stream:
-                    # An installer that refuses at once says so while we still send.
-                    while not _says_something(connection) and (chunk := stream.read(_READ_BYTES)):
-                        connection.settimeout(max(deadline.left_s(), 0.001))
-                        connection.sendall(chunk)
-                while chunk := _received(connection, deadline):
-                    said += chunk
-            except TimeoutError as error:
-                raise self._failed(
-                    f"{what} did not end in {deadline_s:g} s", "See whether the phone's screen asks something."
-                ) from error
-            except OSError as error:
-                if not said:
-                    raise self._failed(f"the connection broke while {what}", "Check the cable.") from error
-        return said.decode("utf-8", "replace")
+    def _may_be_ours(self, kill: Kill) -> bool:
+        """Tell whether a log line may be about the app: numbers are used again, and some lines name no process."""
+        return kill.process is None or kill.process.partition(":")[0] in self._package or self._package in kill.process
 
     def _failed(self, text: str, hint: str) -> DeviceError:
-        return DeviceError(f"{self._transport.serial}: {text}", hint=hint)
+        return DeviceError(f"{self._shell.serial}: {text}", hint=hint)
 
 
-def _says_something(connection: socket.socket) -> bool:
-    return bool(select.select([connection], [], [], 0)[0])
+def _just_left(pid: int, exits: Sequence[Exit]) -> bool:
+    last = next((exit_ for exit_ in exits if exit_.pid == pid), None)
+    return last is not None and last.reason_code == _EXIT_SELF and last.status == 0
 
 
-def _received(connection: socket.socket, deadline: Deadline) -> bytes:
-    connection.settimeout(max(deadline.left_s(), 0.001))
-    return connection.recv(1 << 16)
+_EXIT_SELF = 1
+
+
+def _process_exit(pid: int, reason: KillReason, exit_info: str, kills: Sequence[Kill]) -> ProcessExit:
+    """Put what is known into a record, with the phone's own text about this process."""
+    told = [part.strip() for part in exit_info.split("ApplicationExitInfo ")[1:] if re.search(rf"\bpid={pid}\b", part)]
+    lines = [kill.line for kill in kills if kill.pid == pid]
+    return ProcessExit(
+        kind=_KINDS[reason.cause],
+        detail=reason.sentence,
+        signal=reason.signal,
+        resident_bytes=reason.rss_bytes,
+        evidence="\n".join([*told[:1], *lines]),
+    )
 
 
 def _last_line(text: str) -> str:
