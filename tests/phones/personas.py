@@ -103,7 +103,7 @@ class GaugeFacts(Facts, kw_only=True):
     `current` null: the property is not supported; "zero": it is, and always says 0.
     """
 
-    current: Literal["microamperes", "milliamperes", "zero"] | None
+    current: Literal["microamperes", "milliamperes", "zero"] | None = None
     discharge_is_negative: bool
     refresh_s: float
     current_step: int
@@ -213,7 +213,7 @@ class DialectFacts(Facts, kw_only=True):
     battery: Literal["android10", "android13", "android14", "samsung", "xiaomi"]
     meminfo: Literal["api29", "api30"]
     lmkd: Literal["old", "new"]
-    energy_meter: Literal["hal2", "hal2_subsystem"] | None
+    energy_meter: Literal["hal2", "hal2_subsystem"] | None = None
     zones_readable_by_app: bool
     zones_readable_by_shell: bool
     clocks_readable: bool = True

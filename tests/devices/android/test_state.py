@@ -35,7 +35,7 @@ def test_a_unit_is_told_by_what_the_phone_says_and_not_by_its_serial(shell: Shel
 
 def test_an_override_refuses_the_phone_with_the_command_that_takes_it_back() -> None:
     state = state_of({"battery": "Current Battery Service state:\n  (UPDATES STOPPED -- use 'reset' to restart)\n"})
-    with pytest.raises(DeviceError, match="overridden") as caught:
+    with pytest.raises(DeviceError, match="faked") as caught:
         refuse_faked(state, "4A171")
     assert "adb shell dumpsys battery reset" in str(caught.value)
 

@@ -22,11 +22,16 @@ class ShownFiles:
         with self._lock:
             now = dict(self._files())
             for path in self._written.keys() - now.keys():
-                (self._root / path.lstrip("/")).unlink(missing_ok=True)
+                self._remove(self._root / path.lstrip("/"))
             for path, content in now.items():
                 if path not in self._written or self._written[path] != content:
                     self._write(self._root / path.lstrip("/"), content)
             self._written = now
+
+    def _remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()  # `/proc/PID` of a process that is gone
 
     def _write(self, target: Path, content: bytes | None) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -114,9 +114,10 @@ def _write_scripts(root: Path, names: Iterable[str]) -> None:
     asking = SCRIPT.format(**places)
     for path, text in (
         *((f"system/bin/{name}", asking) for name in names),
-        ("system/bin/df", asking), (f"{_ASKING}/stat", asking),
-        ("system/bin/stat", _STAT.format(**places)), ("system/bin/sync", _SYNC.format(**places)),
-    ):  # fmt: skip
+        (f"{_ASKING}/stat", asking),
+        ("system/bin/stat", _STAT.format(**places)),
+        ("system/bin/sync", _SYNC.format(**places)),
+    ):
         (root / path).unlink(missing_ok=True)
         (root / path).write_text(text)
         (root / path).chmod(0o755)
