@@ -142,6 +142,9 @@ def _voltage(text: str | None, missing: dict[str, str]) -> int | None:
     value = decimal(text)
     if value is None:
         return None
+    if value % 1 == 0 and _MILLIVOLTS[0] <= value * 1000 <= _MILLIVOLTS[1]:
+        missing["voltage_millivolts"] = f"voltage {text} is in whole volts: too coarse"
+        return None
     volts = [Decimal(1000)] if value % 1 else []
     units = [Decimal(1), Decimal("0.001"), *volts]
     return _only_one([value * unit for unit in units], _MILLIVOLTS, "voltage_millivolts", f"voltage {text}", missing)

@@ -95,6 +95,10 @@ def test_a_voltage_in_no_possible_unit_is_missing_with_its_number(said: str) -> 
     assert said in battery.missing["voltage_millivolts"]
 
 
+def test_whole_volts_are_too_coarse_to_be_a_reading() -> None:
+    assert "whole volts" in state(voltage="4").missing["voltage_millivolts"]
+
+
 @pytest.mark.parametrize(
     ("said", "millicelsius"), [("309", 30_900), ("-150", -15_000), ("25.5", 25_500), ("25,5", 25_500), ("101", 10_100)]
 )
