@@ -110,6 +110,8 @@ def test_a_phone_that_does_not_trust_the_computer_is_told_with_what_to_tap(serve
 
 def test_an_offline_phone_is_told(server: Server, lone: VirtualAndroid) -> None:
     lone.go_offline()
+    while server.listed()[0].state == READY:  # adb takes a moment to see it
+        pass
 
     (phone,) = find_phones(server)
 
