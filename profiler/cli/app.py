@@ -491,8 +491,15 @@ def models(as_json: Json = False) -> int:
 
 
 @app.command()
-def doctor(store: Store = None, as_json: Json = False) -> int:
+def doctor(
+    device: Annotated[str | None, typer.Option(help="Look at this phone instead of this computer.")] = None,
+    serial: Annotated[str | None, typer.Option(help="Which phone, where several are alike.")] = None,
+    store: Store = None,
+    as_json: Json = False,
+) -> int:
     """Say what is there, what is missing, and how to get it."""
     from profiler.cli import diagnosis
+    from profiler.cli.phone_diagnosis import PhoneWanted
 
-    return diagnosis.doctor(store, as_json=as_json)
+    wanted = None if device in (None, "local") else PhoneWanted(str(device), serial)
+    return diagnosis.doctor(store, wanted, as_json=as_json)

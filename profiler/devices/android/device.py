@@ -68,7 +68,7 @@ class AndroidDevice:
         self._transport: Transport = phone.transport(server)
         self.shell = Shell(self._transport, clock)
         self._files = Files(self._transport, self.shell)
-        self.app = App(self.shell, self._files)
+        self.app = App(self.shell, clock)
 
     def engine_for(self, recipe: Recipe) -> EngineName:
         """Return the engine that runs a recipe on Android. Raises InputError."""

@@ -9,7 +9,7 @@ import secrets
 import select
 import shlex
 import socket
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from profiler.clock import Deadline
 from profiler.devices.android.adb import Transport
@@ -17,6 +17,7 @@ from profiler.devices.android.listing import ZOMBIE
 from profiler.errors import DeviceError, ProtocolError
 
 _READ_BYTES = 1 << 16
+_SEND_BYTES = 1 << 20
 _STDIN, _STDOUT, _STDERR, _EXIT, CLOSE_STDIN = range(5)
 _HEADER_BYTES = 5
 # The adb server holds its second small packet back until the first is acknowledged, which Linux puts off for 40 ms.
@@ -183,6 +184,34 @@ def run_v1(transport: Transport, run: Run) -> Output:
     if len(parts) != 3:
         raise run.cut("no exit code came")
     return Output(parts[0], parts[1], int(parts[2]))
+
+
+def fed(connection: socket.socket, stream: BinaryIO, run: Run) -> bytes:
+    """Send a stream to a command and return what it prints; one that refuses says so while it is still sent to."""
+    said = bytearray()
+    while not select.select([connection], [], [], 0)[0] and (chunk := stream.read(_SEND_BYTES)):
+        try:
+            connection.settimeout(max(run.deadline.left_s(), 0.001))
+            connection.sendall(chunk)
+        except TimeoutError as error:
+            raise run.late() from error
+        except OSError as error:
+            if words := _last_words(connection):
+                return words
+            raise run.cut(error.strerror or str(error)) from error
+    while received := _receive(connection, run):
+        said += received
+        if len(said) > run.limit_bytes:
+            raise run.too_much()
+    return bytes(said)
+
+
+def _last_words(connection: socket.socket) -> bytes:
+    """Return what a command said before it hung up."""
+    try:
+        return connection.recv(_READ_BYTES)
+    except OSError:
+        return b""
 
 
 def _receive(connection: socket.socket, run: Run) -> bytes:
