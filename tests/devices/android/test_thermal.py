@@ -89,6 +89,13 @@ def test_the_fields_of_a_sensor_may_stand_in_any_order() -> None:
     ]
 
 
+def test_a_heading_that_nobody_knows_ends_the_hals_block() -> None:
+    text = capture("thermal_hal_empty").replace("from HAL:\n", "from HAL:\nForecast temperatures:\n", 1)
+    reading = read_thermal_service(text + "\tTemperature{mValue=37.0, mType=0, mName=CPU0, mStatus=0}\n")
+    assert isinstance(reading, Thermal)
+    assert reading.sensors == ()
+
+
 @pytest.mark.parametrize("text", ["", "Can't find service: thermalservice\n", "Temperature{mValue=3}\n"])
 def test_an_unknown_shape_is_unavailable(text: str) -> None:
     answer = read_thermal_service(text)
