@@ -10,7 +10,7 @@ from typing import IO, NamedTuple
 from profiler import catalog, locks
 from profiler.clock import Clock
 from profiler.devices.android.adb import Server
-from profiler.devices.android.device import AndroidDevice
+from profiler.devices.android.device import AndroidDevice, Patience
 from profiler.devices.android.phones import Phone, find_phones
 from profiler.devices.android.properties import Facts
 from profiler.devices.device import Away, Device
@@ -45,7 +45,7 @@ def open_device(name: str, clock: Clock, serial: str | None = None, *, leases: P
         return LocalDevice(profile, clock)
     server = Server()
     found = choose(known_phones(server), profile, serial)
-    return _opened(found, server, clock, leases)
+    return opened(found, server, clock, leases)
 
 
 def open_unit(unit: Unit, clock: Clock, *, leases: Path | None = None) -> Device:
@@ -55,7 +55,7 @@ def open_unit(unit: Unit, clock: Clock, *, leases: Path | None = None) -> Device
     server = Server()
     for known in known_phones(server):
         if known.unit_id == unit.unit_id and known.phone.ready:
-            return _opened(known, server, clock, leases)
+            return opened(known, server, clock, leases)
     raise Away(f"{unit.profile} (unit {unit.unit_id}) is not connected", hint="Connect it, then: profile runs")
 
 
@@ -81,10 +81,13 @@ def unit_id_of(serial: str) -> str:
     return hashlib.sha256(serial.encode()).hexdigest()[:_UNIT_ID_DIGITS]
 
 
-def _opened(known: Known, server: Server, clock: Clock, leases: Path | None) -> AndroidDevice:
-    lease = _lease(leases or _leases(), known)
+def opened(
+    known: Known, server: Server, clock: Clock, leases: Path | None = None, *, patience: Patience = Patience()
+) -> AndroidDevice:
+    """Take a phone for this process and open it. Raises DeviceError where another process has it."""
     profile = known.profile or catalog.device_profile(catalog.GENERIC_PHONE)
-    return AndroidDevice(profile, known.phone, known.unit_id, server, clock, lease=lease)
+    lease = _lease(leases or _leases(), known)
+    return AndroidDevice(profile, known.phone, known.unit_id, server, clock, lease=lease, patience=patience)
 
 
 def _lease(folder: Path, known: Known) -> IO[str]:
