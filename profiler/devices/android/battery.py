@@ -51,7 +51,7 @@ class Battery(NamedTuple):
 def read_battery(text: str) -> Battery | Faked | Unavailable:
     """Read what `dumpsys battery` printed; a state that somebody froze or set is `Faked`."""
     lines = text.splitlines()
-    if any("UPDATES STOPPED" in line for line in lines):
+    if "updates stopped" in text.lower():
         return Faked("the battery's state", RESET_COMMAND, text)
     fields = fields_of(_state_lines(lines))
     if integer(first_of(fields, "level")) is None and first_of(fields, "status", "voltage") is None:
