@@ -182,6 +182,22 @@ def profile(
             rich_help_panel=HOW,
         ),
     ] = False,
+    usb_power: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="With --untethered: a command that switches the phone's USB power, run with 'off' and 'on' after it, "
+            "as 'uhubctl -l 1-1 -p 2 -a'.",
+            rich_help_panel=HOW,
+            show_default="you pull the cable",
+        ),
+    ] = None,
+    least_battery: Annotated[
+        int,
+        typer.Option(
+            min=1, max=100, help="Per cent of charge below which a phone is not measured.", rich_help_panel=HOW
+        ),
+    ] = 30,
     policy: PolicyName = "moi-bench",
     not_required: NotRequired = None,
     store: Store = None,
@@ -232,7 +248,7 @@ def profile(
         store=store,
         dry_run=dry_run,
         as_json=as_json,
-        serial=serial,
+        phone=measuring.Phone(serial, least_battery),
         open_device=context.obj,
     )
 

@@ -40,8 +40,8 @@ def disturbing(what: str, detail: str, remedy: str) -> Finding:
     return Finding(what=what, state="disturbing", detail=detail, remedy=remedy, needed=False)
 
 
-def either(there: bool, what: str, detail: str, lack: str, remedy: str) -> Finding:
-    return there(what, detail) if there else missing(what, lack, remedy)
+def either(found: bool, what: str, detail: str, lack: str, remedy: str) -> Finding:
+    return there(what, detail) if found else missing(what, lack, remedy)
 
 
 def findings_table(findings: list[Finding]) -> Table:

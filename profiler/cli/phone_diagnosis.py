@@ -65,7 +65,7 @@ def _runner_app(device: AndroidDevice) -> Finding:
     version = device.app.version()
     if version is None:
         return missing("runner app", "not installed", "profile install APK", needed=True)
-    return there("runner app", f"version {version}", needed=True)
+    return there("runner app", f"version {version.code or 'unknown'}", needed=True)
 
 
 def _conditions(device: AndroidDevice) -> Iterator[Finding]:

@@ -110,11 +110,16 @@ class Packets:
             raise self._run.too_much()
 
 
+# A shell reads from a socket byte by byte, so what is the same for each command is told once.
+_RUN = 'run(){ (eval "$1")</dev/null;c=$?;echo $2 $c;echo $2>&2;}\n'
+
+
 class KeptShell:
     """A shell on the phone that is fed one command after the other."""
 
     def __init__(self, transport: Transport, timeout_s: float) -> None:
         self._connection = transport.open("shell,v2,raw:exec sh", timeout_s)
+        self._untold = _RUN
 
     def close(self) -> None:
         self._connection.close()
@@ -126,7 +131,8 @@ class KeptShell:
     def run(self, run: Run) -> Output:
         """Run a command between marks that it cannot guess."""
         mark = secrets.token_hex(8)
-        line = f"(eval {shlex.quote(run.command)})</dev/null;c=$?;echo {mark} $c;echo {mark}>&2\n"
+        line = f"{self._untold}run {shlex.quote(run.command)} {mark}\n"
+        self._untold = ""
         try:
             self._connection.settimeout(run.deadline_s)
             self._connection.sendall(packet(_STDIN, line.encode("utf-8", "surrogateescape")))

@@ -69,6 +69,7 @@ class VirtualAndroid:
         self.apps = Apps(self._files, self._packages, self.model, argv, self._control.address)
         self.commands = Commands(self.model, self.apps)
         shown = ShownFiles(self.root, self.commands.files)
+        self._closing.callback(shown.close)
         self.services = Services(self._files, shown, self._meter.free_bytes, self)
         self.adbd = Adbd(self._identity, self.services.find, trust=trust, port=port)
 

@@ -15,11 +15,19 @@ class ShownFiles:
         self._files = files
         self._written: dict[str, bytes | None] = {}
         self._lock = threading.Lock()
+        self._closed = False
         self._temporary = root / ".sim" / "new"
+
+    def close(self) -> None:
+        """Write no more: the folder is about to go."""
+        with self._lock:
+            self._closed = True
 
     def refresh(self) -> None:
         """Write what has changed, each file whole before it is seen, and remove what is gone."""
         with self._lock:
+            if self._closed:
+                return
             now = dict(self._files())
             for path in self._written.keys() - now.keys():
                 self._remove(self._root / path.lstrip("/"))
