@@ -198,8 +198,9 @@ class DeviceModel:
             self.truth.before_spending(physics)
             physics.spend(min(target_ns, tick_ns, max(end_ns, physics.now_ns)))
             if work.job is not None and physics.now_ns >= end_ns:
-                work.finish_if_due()
-                self._settle_memory()
+                work.grow()
+                self._settle_memory()  # it may be killed at its highest, before it gives anything back
+                work.finish()
             if physics.now_ns == tick_ns:
                 self._tick()
         self.truth.before_spending(physics)
@@ -228,7 +229,7 @@ class DeviceModel:
     def _settle_memory(self) -> None:
         """Note what is held now, then kill whom the killer must, and forget the work of those that are gone."""
         for process in self.memory.processes.values():
-            self.truth.note_memory(process.pid, process.resident_bytes, process.swapped_bytes)
+            self.truth.note_memory(process)
         self.processes.kill_for_memory(self.physics.now_ns, self.wall_ns())
         for ended in self.processes.waiting:
             self.work.drop(ended.pid)
