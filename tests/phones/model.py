@@ -66,6 +66,11 @@ class DeviceModel:
         """Turn a reading of the present boot's clock into model time, which `truth` speaks."""
         return boot_ns + self._booted_ns
 
+    @property
+    def driven(self) -> bool:
+        """Tell whether time moves only by `advance`."""
+        return self._time.driven
+
     @contextmanager
     def present(self) -> Iterator[int]:
         """Hold the phone still at its present moment (model time) to read or change its parts."""
