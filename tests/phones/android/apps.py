@@ -12,25 +12,17 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from tests.phones.android.packages import Apk, ApkError
+from tests.phones.android.installed import Installed, Package
+from tests.phones.android.packages import Apk
 from tests.phones.android.rootfs import Rootfs
 
 RUNNER_PACKAGE = "org.ondeviceprofiler.runner"
-RUNNER_COMPONENT = f"{RUNNER_PACKAGE}/.RunnerActivity"
-FIRST_APP_UID = 10234
 _LOG = "runner.log"
+_KOTLIN_JAR = Path(__file__).parents[3] / "build" / "android" / "virtual.jar"
 
 
-class CannotStart(Exception):
-    """An activity that is not there, or a process that would not live; `am` prints the text."""
-
-
-class Package(NamedTuple):
-    """One installed package; `path` is its file on the phone."""
-
-    apk: Apk
-    uid: int
-    path: str
+class NoActivityError(LookupError):
+    """No such activity is installed."""
 
 
 class App(NamedTuple):
@@ -81,11 +73,17 @@ def kotlin_runner(jar: Path) -> RunnerArgv:
     return argv
 
 
-class Apps:
-    """The packages and app processes of one phone."""
+RUNNERS: dict[str, RunnerArgv] = {"python": python_runner, "kotlin": kotlin_runner(_KOTLIN_JAR)}
+"""What may be the runner app's process on the phone."""
 
-    def __init__(self, files: Rootfs, processes: ProcessTable, runner: RunnerArgv, control: Callable[[], str]) -> None:
-        self.packages: dict[str, Package] = {}
+
+class Apps:
+    """The packages and app processes of one phone, as `apps_contract.Apps` asks for them."""
+
+    def __init__(
+        self, files: Rootfs, packages: Installed, processes: ProcessTable, runner: RunnerArgv, control: str
+    ) -> None:
+        self.packages = packages
         self._files = files
         self._processes = processes
         self._runner = runner
@@ -96,77 +94,68 @@ class Apps:
 
     # packages
 
-    def add(self, apk: Apk, content: Path | None = None) -> Package:
-        """Put a package on the phone, in place of an older one, which is stopped; `content` is its file, moved in."""
-        before = self.packages.get(apk.package)
-        folder = f"/data/app/~~phone/{apk.package}-{apk.version_code}"
-        host = self._files.host_path(folder)
-        host.mkdir(parents=True, exist_ok=True)
-        if content is not None:
-            shutil.move(content, host / "base.apk")
-        uid = before.uid if before else FIRST_APP_UID + len(self.packages)
+    def installed(self) -> Mapping[str, str]:
+        """Return the path of each installed package's file by package."""
+        return self.packages.paths()
+
+    def install(self, apk: bytes, *, downgrade: bool = False) -> str:
+        """Install a package and return its name; an older one of it is stopped. Raises InstallRefusedError."""
+        return self._replaced(self.packages.install(apk, downgrade=downgrade))
+
+    def install_from(self, path: str, *, downgrade: bool = False) -> str:
+        """Install a package that lies at a path of the phone. Raises InstallRefusedError and FileNotFoundError."""
+        return self._replaced(self.packages.install_from(path, downgrade=downgrade))
+
+    def uninstall(self, package: str) -> bool:
+        """Stop and remove a package with its files; False where there is none."""
+        self.stop(package)
+        return self.packages.remove(package)
+
+    def clear(self, package: str) -> bool:
+        """Stop a package and remove its files; False where there is none."""
+        self.stop(package)
+        return self.packages.clear(package)
+
+    def _replaced(self, apk: Apk) -> str:
         self.stop(apk.package)
-        self.packages[apk.package] = Package(apk, uid, f"{folder}/base.apk")
-        return self.packages[apk.package]
-
-    def remove(self, name: str) -> bool:
-        """Take a package with its data off the phone; False if it is not there."""
-        self.stop(name)
-        package = self.packages.pop(name, None)
-        if package is None:
-            return False
-        shutil.rmtree(self._files.host_path(package.path).parent, ignore_errors=True)
-        shutil.rmtree(self._files.host_path(f"/sdcard/Android/data/{name}"), ignore_errors=True)
-        return True
-
-    def check_version(self, apk: Apk, *, downgrade: bool) -> None:
-        """Raise ApkError where a newer version is installed and `downgrade` is not allowed."""
-        there = self.packages.get(apk.package)
-        if there and apk.version_code < there.apk.version_code and not downgrade:
-            raise ApkError(
-                "INSTALL_FAILED_VERSION_DOWNGRADE: Downgrade detected: Update version code "
-                f"{apk.version_code} is older than current {there.apk.version_code}"
-            )
+        return apk.package
 
     # processes
 
     def start(self, component: str, extras: Mapping[str, str]) -> int:
         """Start an activity's process, or return the one that runs; `storage` in `extras` is the runner's folder.
 
-        Raises CannotStart.
+        Raises NoActivityError.
         """
         package = self._package_of(component)
         with self._lock:
-            for app in self.running():
-                if app.package == package.apk.package:
-                    return app.pid
+            for pid, name in self.running().items():
+                if name == package.apk.package:
+                    return pid
             return self._spawn(package, extras)
 
     def stop(self, package: str) -> None:
         """End all processes of a package, as `am force-stop` does."""
-        for app in self.running():
-            if app.package == package:
-                self.kill(app.pid, "force-stop")
+        for pid, name in self.running().items():
+            if name == package:
+                self.kill(pid, "force-stop")
 
     def kill(self, pid: int, why: str = "kill") -> None:
-        """End a process at once (SIGKILL; a `crash` by SIGSEGV), and tell the model why; one that is gone is left."""
-        with self._lock:
-            found = self._running.pop(pid, None)
-        if found is not None:
-            _, process = found
-            process.send_signal(signal.SIGSEGV if why == "crash" else signal.SIGKILL)
-            if why == "crash":
-                process.send_signal(signal.SIGCONT)
-            process.wait()
+        """End a process (`kill`, `force-stop`, `crash`, `anr`) and tell the model why; one that is gone is left."""
+        if self.end_real(pid, signal.SIGSEGV if why == "crash" else signal.SIGKILL):
             self._processes.end_process(pid, why)
 
-    def end_without_telling(self, pid: int) -> None:
-        """End the real process behind one that the model has ended already."""
+    def end_real(self, pid: int, number: int = signal.SIGKILL) -> bool:
+        """End the real process behind one that the model has ended already; False if it is gone."""
         with self._lock:
             found = self._running.pop(pid, None)
-        if found is not None:
-            found[1].kill()
-            found[1].wait()
+        if found is None:
+            return False
+        _, process = found
+        process.send_signal(number)
+        process.send_signal(signal.SIGCONT)  # a frozen one would keep other signals for later
+        process.wait()
+        return True
 
     def freeze(self, package: str) -> None:
         """Stop a package's processes where they stand, as an app does that answers no more (SIGSTOP)."""
@@ -176,34 +165,31 @@ class Apps:
         """Let frozen processes go on."""
         self._signal(package, signal.SIGCONT)
 
-    def running(self) -> list[App]:
-        """Return the app processes that live."""
+    def running(self) -> Mapping[int, str]:
+        """Return the package of each app process that lives, by pid."""
         with self._lock:
-            return [app for app, process in self._running.values() if process.poll() is None]
+            return {pid: app.package for pid, (app, process) in self._running.items() if process.poll() is None}
 
     def close(self) -> None:
         """End every process that the phone started, and wait until all is reaped."""
-        for app in self.running():
-            self.end_without_telling(app.pid)
+        for pid in self.running():
+            self.end_real(pid)
         for watcher in self._watchers:
             watcher.join()
         self._watchers.clear()
 
     def _package_of(self, component: str) -> Package:
         name, _, activity = component.partition("/")
-        package = self.packages.get(name)
         short = activity.removeprefix(name) if activity.startswith(f"{name}.") else activity
-        if package is None or short not in package.apk.activities:
-            raise CannotStart(
-                f"Activity class {{{name}/{name if short.startswith('.') else ''}{short}}} does not exist."
-            )
-        return package
+        if name not in self.packages.paths() or short not in self.packages[name].apk.activities:
+            raise NoActivityError(component)
+        return self.packages[name]
 
     def _spawn(self, package: Package, extras: Mapping[str, str]) -> int:
         name = package.apk.package
         storage = self._files.host_path(extras.get("storage") or f"/sdcard/Android/data/{name}/files")
         storage.mkdir(parents=True, exist_ok=True)
-        argv = self._runner(Launching(storage, self._files.root, self._control()))
+        argv = self._runner(Launching(storage, self._files.root, self._control))
         with (storage / _LOG).open("ab") as log:
             # What an app writes on a phone's shared storage the shell may change: hence no umask.
             process = subprocess.Popen(

@@ -25,10 +25,10 @@ class Apps(Protocol):
     def running(self) -> Mapping[int, str]:
         """Return the package of each running process by pid."""
 
-    def install(self, apk: bytes) -> str:
-        """Install a package and return its name; InstallRefusedError where that fails."""
+    def install(self, apk: bytes, *, downgrade: bool = False) -> str:
+        """Install a package, an older one too if `downgrade`; return its name. Raises InstallRefusedError."""
 
-    def install_from(self, path: str) -> str:
+    def install_from(self, path: str, *, downgrade: bool = False) -> str:
         """Install a package that lies at a path of the phone."""
 
     def uninstall(self, package: str) -> bool:

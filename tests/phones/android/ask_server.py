@@ -7,7 +7,9 @@ import socket
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO
+
+from tests.phones.android.commands_answer import Answer
 
 FOLDER = ".sim"
 SOCKET = "ask"
@@ -27,14 +29,6 @@ for word; do [[ $previous = -S ]] && size=$word; previous=$word; done
 [[ -e {folder}/$$ ]] && . {folder}/$$
 exit 0
 """
-
-
-class Answer(NamedTuple):
-    """What a command of the phone prints, and how it ends."""
-
-    stdout: bytes = b""
-    stderr: bytes = b""
-    code: int = 0
 
 
 Ask = Callable[[Sequence[str], BinaryIO], Answer]

@@ -62,7 +62,8 @@ def _install(model: DeviceModel, apps: Apps, words: Sequence[str], stdin: bytes)
     if not streamed and not paths:
         return complained("Error: must either specify a package size or an APK file", 1)
     try:
-        _ = apps.install(stdin) if streamed else apps.install_from(paths[0])
+        downgrade = "-d" in words
+        _ = apps.install(stdin, downgrade=downgrade) if streamed else apps.install_from(paths[0], downgrade=downgrade)
     except InstallRefusedError as refusal:
         return said(f"Failure [{refusal}]", 1)
     except FileNotFoundError:

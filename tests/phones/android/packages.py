@@ -7,12 +7,10 @@ import zipfile
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.phones.android.apps_contract import InstallRefusedError
+
 MANIFEST = "AndroidManifest.txt"
 _NAME = re.compile(r"(?P<package>[A-Za-z][\w.]*\.\w+)-(?P<version>\d+)\.apk")
-
-
-class ApkError(Exception):
-    """A file that no package manager takes; the text is what it answers, from `INSTALL_…` on."""
 
 
 class Apk(NamedTuple):
@@ -35,17 +33,20 @@ def write_apk(
 
 
 def read_apk(path: Path, name: str = "") -> Apk:
-    """Read package and version from the manifest in the zip, else from a `name` such as `org.example.app-7.apk`."""
+    """Read package and version from the manifest in the zip, else from a `name` such as `org.example.app-7.apk`.
+
+    Raises InstallRefusedError.
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             text = archive.read(MANIFEST).decode() if MANIFEST in archive.namelist() else ""
     except (zipfile.BadZipFile, OSError, UnicodeDecodeError):
-        raise ApkError(f"INSTALL_PARSE_FAILED_NOT_APK: Failed to parse {name or path.name}") from None
+        raise InstallRefusedError(f"INSTALL_PARSE_FAILED_NOT_APK: Failed to parse {name or path.name}") from None
     if text:
         return _from_manifest(text)
     match = _NAME.fullmatch(name or path.name)
     if match is None:
-        raise ApkError(f"INSTALL_PARSE_FAILED_UNEXPECTED_EXCEPTION: Failed to parse {name}: no {MANIFEST}")
+        raise InstallRefusedError(f"INSTALL_PARSE_FAILED_UNEXPECTED_EXCEPTION: Failed to parse {name}: no {MANIFEST}")
     return Apk(match["package"], int(match["version"]), match["version"], (".RunnerActivity",))
 
 
@@ -53,7 +54,9 @@ def _from_manifest(text: str) -> Apk:
     pairs = [line.partition("=")[::2] for line in text.splitlines() if "=" in line]
     said = dict(pairs)
     if not said.get("package") or not said.get("versionCode", "").isdigit():
-        raise ApkError(f"INSTALL_PARSE_FAILED_MANIFEST_MALFORMED: {MANIFEST} names no package and versionCode")
+        raise InstallRefusedError(
+            f"INSTALL_PARSE_FAILED_MANIFEST_MALFORMED: {MANIFEST} names no package and versionCode"
+        )
     return Apk(
         said["package"],
         int(said["versionCode"]),

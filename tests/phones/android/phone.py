@@ -13,17 +13,22 @@ from typing import BinaryIO, Self
 
 from tests.phones.android import userland
 from tests.phones.android.adbd import Adbd, Identity, Trust
-from tests.phones.android.apps import RUNNER_PACKAGE, Apps, RunnerArgv, kotlin_runner, python_runner
-from tests.phones.android.ask_server import FOLDER, Answer, AskServer
-from tests.phones.android.install import Installer
+from tests.phones.android.apps import RUNNER_PACKAGE, RUNNERS, Apps, RunnerArgv
+from tests.phones.android.ask_server import FOLDER, AskServer
+from tests.phones.android.commands import Commands
+from tests.phones.android.commands_answer import Answer
+from tests.phones.android.installed import Installed
 from tests.phones.android.packages import Apk
 from tests.phones.android.packets import CHECKSUMMED_VERSION, MAX_PAYLOAD_BYTES, OLD_MAX_PAYLOAD_BYTES, VERSION
 from tests.phones.android.rootfs import Rootfs
 from tests.phones.android.services import Services
 from tests.phones.android.shown_files import ShownFiles
-from tests.phones.android.stand_in import Commands, DeviceModel, Persona
 from tests.phones.android.storage_meter import StorageMeter
 from tests.phones.android.streams import Stream
+from tests.phones.control import ControlServer
+from tests.phones.model import DeviceModel
+from tests.phones.model_processes import Ended
+from tests.phones.personas import load_persona
 
 IMPLEMENTED_FEATURES = frozenset({
     "shell_v2", "cmd", "stat_v2", "ls_v2", "fixed_push_mkdir", "fixed_push_symlink_timestamp", "apex", "abb",
@@ -32,54 +37,49 @@ IMPLEMENTED_FEATURES = frozenset({
 """What a persona may offer; packing (brotli, lz4, zstd) is not there, so files come as they are."""
 
 _PRODUCT_PROPS = ("ro.product.name", "ro.product.model", "ro.product.device")
-_KOTLIN_JAR = Path(__file__).parents[3] / "build" / "android" / "virtual.jar"
-RUNNERS: dict[str, RunnerArgv] = {"python": python_runner, "kotlin": kotlin_runner(_KOTLIN_JAR)}
-"""What may be the runner app's process on the phone."""
 
 
 class VirtualAndroid:
     """A phone on a port of 127.0.0.1; a context manager, at whose end all that it started is gone.
 
-    The runner app is installed from the start. Faults that a test may cause are methods; the model is `model`.
+    The runner app is installed from the start. Faults that a test may cause are methods; what happens inside the phone
+    is `model`. `speed`: how much faster than this machine's the model's clock runs while no synthetic runner drives it.
     """
 
     def __init__(
         self,
         persona: str = "pixel9",
         *,
-        runner: str | RunnerArgv = "python",
+        runner: str | RunnerArgv = "kotlin",
         speed: float = 1.0,
         seed: int = 0,
         port: int = 0,
         trust: Trust = Trust.OPEN,
     ) -> None:
         self._closing = ExitStack()
+        self.model = DeviceModel(load_persona(persona), seed=seed, speed=speed)
         self.root = Path(tempfile.mkdtemp(prefix="phone-"))
         self._closing.callback(shutil.rmtree, self.root)
-        self.files = Rootfs(self.root)
-        self._closing.callback(self.files.close)
-        self.model = DeviceModel(Persona(persona), seed=seed, speed=speed)
+        self._files = Rootfs(self.root)
+        self._closing.callback(self._files.close)
+        self._meter = StorageMeter(self._files, self.model.storage)
+        self._packages = Installed(self._files, self._meter.free_bytes)
+        self._control = self._closing.enter_context(ControlServer(self.model))
         argv = RUNNERS[runner] if isinstance(runner, str) else runner
-        self.apps = Apps(self.files, self.model, argv, self._control_address)
+        self.apps = Apps(self._files, self._packages, self.model, argv, self._control.address)
         self.commands = Commands(self.model, self.apps)
-        self._meter = StorageMeter(self.files, self.model.storage)
-        self.installer = Installer(self.files, self.apps, self._meter.free_bytes)
-        self._shown = ShownFiles(self.root, self.commands.files)
-        self.services = Services(
-            self.files, self._shown, self._meter.free_bytes, reboot=lambda how: self.reboot(),
-            framework=self._framework, abstract_name=self.abstract_name,
-        )  # fmt: skip
+        shown = ShownFiles(self.root, self.commands.files)
+        self._closing.callback(shown.close)
+        self.services = Services(self._files, shown, self._meter.free_bytes, self)
         self.adbd = Adbd(self._identity, self.services.find, trust=trust, port=port)
 
     def __enter__(self) -> Self:
         userland.build(self.root, [*self.commands.names, "remount"])
         asked = AskServer(self.root, userland.seen_as(self.root, f"/{FOLDER}"), self._answer)
-        self._closing.callback(asked.close)
-        self._closing.callback(self.services.reversed.close)
-        self._closing.callback(self.apps.close)
-        self._closing.callback(self.adbd.cut)
-        self.model.on_end(lambda ended: self.apps.end_without_telling(ended.pid))
-        self.apps.add(Apk(RUNNER_PACKAGE, 1, "1", (".RunnerActivity",)))
+        for close in (asked.close, self.services.reversed.close, self.apps.close, self.adbd.cut):
+            self._closing.callback(close)
+        self.model.on_end(self._end_real)
+        self._packages.add(Apk(RUNNER_PACKAGE, 1, "1", (".RunnerActivity",)))
         asked.start()
         self.adbd.listen()
         return self
@@ -97,6 +97,10 @@ class VirtualAndroid:
         """Return the phone's own serial, whatever it is connected by."""
         return self.model.persona.system.serial
 
+    def host_path(self, path: str) -> Path:
+        """Return where a path of the phone is on this machine."""
+        return self._files.host_path(path)
+
     def abstract_name(self, name: str) -> str:
         """Return the abstract unix socket of this machine that is `localabstract:NAME` on this phone."""
         return f"phone-{self.adbd.port}-{name}"
@@ -104,12 +108,15 @@ class VirtualAndroid:
     # cable and adbd
 
     def unplug(self) -> None:
-        """Pull the cable: every connection is cut at once, and nothing listens."""
+        """Pull the cable: every connection is cut at once, nothing listens, and the phone lives on its battery."""
         self.adbd.cut()
+        self.model.unplug()
 
     def plug(self) -> None:
-        """Put the cable back in: the phone listens on the same port."""
+        """Put the cable back in: the phone charges and listens on the same port; no zombie and not offline any more."""
         self.adbd.offline = self.adbd.deaf = False
+        self.model.plug("usb")
+        self.adbd.cut()
         self.adbd.listen()
 
     def unplug_during_push(self, after_bytes: int) -> None:
@@ -125,20 +132,24 @@ class VirtualAndroid:
 
         self.services.taken = count
 
-    def flicker(self) -> None:
+    def close_port(self) -> None:
+        """Let adb be gone while the cable stays: USB debugging switched off. `plug` switches it on again."""
+        self.adbd.cut()
+
+    def drop_connections(self) -> None:
         """Drop the connections but go on listening, as a loose contact does."""
         self.adbd.drop_links()
 
     def authorize(self) -> None:
-        """Tap "Allow USB debugging"."""
+        """Tap "Allow USB debugging", for hosts that have asked."""
         self.adbd.authorize()
 
     def go_offline(self) -> None:
-        """Let adb list the phone as offline until it is unplugged and plugged in."""
+        """Let adb list the phone as offline, until it is plugged in anew."""
         self.adbd.go_offline()
 
     def become_zombie(self) -> None:
-        """Keep the connection up and answer nothing any more, until plugged in anew."""
+        """Keep connections up and answer nothing any more, until plugged in anew."""
         self.adbd.deaf = True
 
     def hang_shell(self) -> None:
@@ -153,8 +164,8 @@ class VirtualAndroid:
         """Restart the phone: processes and reversed sockets are gone, files stay; adbd is back after `down_s`."""
         self.adbd.cut()
         self.services.reversed.close()
-        self.apps.close()
         self.model.reboot()
+        self.apps.close()
         if down_s:
             timer = threading.Timer(down_s, self.adbd.listen)
             self._closing.callback(timer.cancel)
@@ -162,53 +173,66 @@ class VirtualAndroid:
         else:
             self.adbd.listen()
 
-    # storage and packages
+    # apps and storage
+
+    def kill_app(self, why: str = "kill", package: str = RUNNER_PACKAGE) -> None:
+        """End an app's process: `kill`, `force-stop`, `crash` or `anr`; the phone's logs say so."""
+        for pid, name in self.apps.running().items():
+            if name == package:
+                self.apps.kill(pid, why)
+
+    def freeze_app(self, package: str = RUNNER_PACKAGE) -> None:
+        """Stop an app's process where it stands: it lives and answers nothing."""
+        self.apps.freeze(package)
+
+    def thaw_app(self, package: str = RUNNER_PACKAGE) -> None:
+        """Let a frozen process go on."""
+        self.apps.thaw(package)
+
+    def fail_next_install(self, text: str) -> None:
+        """Let the next installation fail with `INSTALL_…`, whatever the file."""
+        self._packages.next_failure = text
 
     def fill_storage(self, *, leaving_bytes: int = 0) -> None:
         """Fill the phone up."""
         self._meter.free_bytes()
         self.model.storage.fill(leaving_bytes=leaving_bytes)
 
-    def fail_next_install(self, text: str) -> None:
-        """Let the next installation fail with `INSTALL_…`, whatever the file."""
-        self.installer.next_failure = text
+    # what adbd asks of the phone
 
-    def restrict_user(self) -> None:
-        """Let the user forbid installing over USB."""
-        self.installer.user_restricted = True
+    def restart(self, _how: str) -> None:
+        """Do what `adb reboot` asks."""
+        self.reboot()
 
-    # inside
+    def framework(self, words: list[str], stream: Stream) -> None:
+        """Answer `abb:` and `abb_exec:`, which reach `cmd` without a shell."""
+        answer = self._answer(["cmd", *words], stream.as_file())
+        stream.write(answer.stdout + answer.stderr)
+
+    def _answer(self, words: Sequence[str], incoming: BinaryIO) -> Answer:
+        if words[0] == "remount":
+            return Answer(stderr=b'Not running as root. Try "adb root" first.\n', code=1)
+        if words[0] == "stat":
+            return self._meter.statfs(words)
+        if words[0] in ("df", "pm", "cmd"):
+            self._meter.free_bytes()
+        return self.commands.run(words, _streamed(words, incoming))
+
+    def _end_real(self, ended: Ended) -> None:
+        self.apps.end_real(ended.pid, ended.signal)
 
     def _identity(self) -> Identity:
         persona = self.model.persona
         features = [name for name in persona.system.adb_features if name in IMPLEMENTED_FEATURES]
         products = "".join(f"{name}={persona.prop(name)};" for name in _PRODUCT_PROPS)
-        if not features:  # such an old phone knows no versions either
+        if not features:  # such an old adbd sums every payload up and takes small ones only
             return Identity(f"device::{products}", CHECKSUMMED_VERSION, OLD_MAX_PAYLOAD_BYTES)
         return Identity(f"device::{products}features={','.join(features)}", VERSION, MAX_PAYLOAD_BYTES)
 
-    def _control_address(self) -> str:
-        return ""
 
-    def _answer(self, words: Sequence[str], incoming: BinaryIO) -> Answer:
-        if self.installer.serves(words):
-            return self.installer.run(words, incoming)
-        own = {"df": self._meter.df, "stat": self._meter.statfs, "remount": _refuse_remount}.get(words[0])
-        if own is not None:
-            return own(words)
-        answer = self.commands.run(words, incoming.read() if "-S" in words else b"")
-        return Answer(*answer)
-
-    def _framework(self, words: list[str], stream: Stream) -> None:
-        """Answer `abb:` and `abb_exec:`, which leave the shell out."""
-        incoming = stream.as_file()
-        argv = ["cmd", *words] if words[:1] != ["package"] else words
-        if self.installer.serves(argv):
-            answer = self.installer.run(argv, incoming)
-        else:
-            answer = Answer(*self.commands.run(["cmd", *words], b""))
-        stream.write(answer.stdout + answer.stderr)
-
-
-def _refuse_remount(_words: Sequence[str]) -> Answer:
-    return Answer(stderr=b'Not running as root. Try "adb root" first.\n', code=1)
+def _streamed(words: Sequence[str], incoming: BinaryIO) -> bytes:
+    """Read what a command is sent on standard input, which is only a package whose size it is told."""
+    if "-S" not in words[:-1]:
+        return b""
+    size = words[list(words).index("-S") + 1]
+    return incoming.read(int(size)) if size.isdigit() else b""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
 from tests.phones.android import shell, sockets, userland
 from tests.phones.android.adbd import Link, Service
@@ -16,6 +17,19 @@ _REFRESH_S = 0.05
 _NO_ROOT = b"adbd cannot run as root in production builds\n"
 
 
+class Phone(Protocol):
+    """What adbd asks of the phone that it runs on."""
+
+    def restart(self, how: str) -> None:
+        """Restart; `how` is empty, or `bootloader` and the like."""
+
+    def framework(self, words: list[str], stream: Stream) -> None:
+        """Call a service of the framework, as `cmd` does."""
+
+    def abstract_name(self, name: str) -> str:
+        """Return the abstract unix socket of this machine that is one of the phone."""
+
+
 class Services:
     """The services of one phone; tests make some of them fail."""
 
@@ -24,10 +38,7 @@ class Services:
         files: Rootfs,
         shown: ShownFiles,
         free_bytes: Callable[[], int],
-        *,
-        reboot: Callable[[str], None],
-        framework: Callable[[list[str], Stream], None],
-        abstract_name: Callable[[str], str],
+        phone: Phone,
     ) -> None:
         self.reversed = sockets.Reversed()
         self.shell_hangs = False
@@ -35,9 +46,7 @@ class Services:
         self._files = files
         self._shown = shown
         self._free_bytes = free_bytes
-        self._reboot = reboot
-        self._framework = framework
-        self._abstract_name = abstract_name
+        self._phone = phone
         self._running = 0
         self._lock = threading.Lock()
 
@@ -88,7 +97,7 @@ class Services:
         return (lambda stream: sockets.join(stream, connection)) if connection else None
 
     def _abstract(self, _name: str, rest: str, _link: Link) -> Service | None:
-        connection = sockets.connect_abstract(self._abstract_name(rest))
+        connection = sockets.connect_abstract(self._phone.abstract_name(rest))
         return (lambda stream: sockets.join(stream, connection)) if connection else None
 
     def _reverse(self, _name: str, rest: str, link: Link) -> Service:
@@ -97,7 +106,7 @@ class Services:
     def _restart(self, _name: str, rest: str, _link: Link) -> Service:
         def serve(stream: Stream) -> None:
             stream.close()
-            self._reboot(rest)
+            self._phone.restart(rest)
 
         return serve
 
@@ -105,7 +114,7 @@ class Services:
         return lambda stream: stream.write(_NO_ROOT)
 
     def _abb(self, _name: str, rest: str, _link: Link) -> Service:
-        return lambda stream: self._framework(rest.split("\0"), stream)
+        return lambda stream: self._phone.framework(rest.split("\0"), stream)
 
 
 _FINDERS: Mapping[str, Callable[[Services, str, str, Link], Service | None]] = {

@@ -15,18 +15,31 @@ class ShownFiles:
         self._files = files
         self._written: dict[str, bytes | None] = {}
         self._lock = threading.Lock()
+        self._closed = False
         self._temporary = root / ".sim" / "new"
+
+    def close(self) -> None:
+        """Write no more: the folder is about to go."""
+        with self._lock:
+            self._closed = True
 
     def refresh(self) -> None:
         """Write what has changed, each file whole before it is seen, and remove what is gone."""
         with self._lock:
+            if self._closed:
+                return
             now = dict(self._files())
             for path in self._written.keys() - now.keys():
-                (self._root / path.lstrip("/")).unlink(missing_ok=True)
+                self._remove(self._root / path.lstrip("/"))
             for path, content in now.items():
                 if path not in self._written or self._written[path] != content:
                     self._write(self._root / path.lstrip("/"), content)
             self._written = now
+
+    def _remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()  # `/proc/PID` of a process that is gone
 
     def _write(self, target: Path, content: bytes | None) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)

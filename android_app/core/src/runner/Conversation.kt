@@ -71,7 +71,7 @@ internal class Conversation(private val line: Line, private val office: Office, 
             Cancel -> office.cancelled.set()
             Bye -> {
                 office.cancelled.set()
-                office.released.set()
+                office.release()
             }
         }
     }

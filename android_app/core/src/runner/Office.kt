@@ -12,8 +12,10 @@ internal class Office(
     private val leave: (Int) -> Unit,
 ) {
     val cancelled = Signal()
-    val taken = Signal()
     val released = Signal()
+
+    /** A job was taken, or none will be. */
+    val settled = Signal()
     private var host: Line? = null
     private var timers = emptyList<Ticking>()
 
@@ -23,11 +25,11 @@ internal class Office(
 
     /** Open the job's journal and tell whether this runner was free for one. Throws IOException. */
     fun take(job: Job): Boolean =
-        synchronized(taken) {
+        synchronized(settled) {
             if (assignment != null) return false
             val journal = Journal(files.storage.resolve(Protocol.JOURNAL_FILE), job.jobId, shell.clock)
             assignment = Assignment(job, journal)
-            taken.set()
+            settled.set()
             true
         }
 
@@ -51,7 +53,7 @@ internal class Office(
         host = null
         val rule = assignment?.job?.onDisconnect
         when {
-            rule == null -> released.set()
+            rule == null -> release()
             !released.isSet && rule.kind == DisconnectKind.STOP_AFTER -> stopAfter(rule.seconds ?: 0.0)
         }
     }
@@ -59,7 +61,20 @@ internal class Office(
     /** Leave where there is neither a host nor a job. */
     @Synchronized
     fun leaveIfIdle() {
-        if (host == null && assignment == null) released.set()
+        if (host == null && assignment == null) release()
+    }
+
+    /** Wait for no host any more. */
+    fun release() {
+        released.set()
+        settled.set()
+    }
+
+    /** Hang up on the host, as the process ends. */
+    @Synchronized
+    fun close() {
+        callOff()
+        host?.hangUp()
     }
 
     /** A call into the runtime cannot be stopped: if it does not return, the process leaves all the same. */

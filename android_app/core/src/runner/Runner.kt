@@ -27,11 +27,17 @@ public class Runner(
         val listener = ServerSocket(0, BACKLOG, InetAddress.getByName("127.0.0.1"))
         thread(isDaemon = true, name = "server") { Server(listener, office, idleTimeoutMs).run() }
         announce(listener.localPort)
-        return serve()
+        try {
+            return serve()
+        } finally {
+            // A virtual machine that exits waits a while for threads that are inside a system call.
+            listener.close()
+            office.close()
+        }
     }
 
     private fun serve(): Int {
-        while (!office.taken.await(LOOK_MS)) if (office.released.isSet) return 0
+        office.settled.await()
         val assignment = office.assignment ?: return 0
         try {
             shell.around { Work(assignment.job, office.files, assignment.journal, shell, office.cancelled).run() }
@@ -54,7 +60,6 @@ public class Runner(
 
     private companion object {
         const val BACKLOG = 50
-        const val LOOK_MS = 100L
         const val PATIENCE_S = 30.0
     }
 }

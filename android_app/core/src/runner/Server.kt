@@ -16,18 +16,18 @@ internal class Server(
     private val idleTimeoutMs: Int,
     private val gatherMs: Long = 100,
 ) {
-    /** Serve on the caller's thread. Throws IOException. */
+    /** Serve on the caller's thread until the listener is closed. */
     fun run() {
         listener.soTimeout = idleTimeoutMs
         while (!office.released.isSet) {
-            val socket =
-                try {
-                    listener.accept()
-                } catch (_: SocketTimeoutException) {
-                    office.leaveIfIdle()
-                    continue
-                }
-            thread(isDaemon = true, name = "host") { Conversation(Line(socket), office, gatherMs).run() }
+            try {
+                val socket = listener.accept()
+                thread(isDaemon = true, name = "host") { Conversation(Line(socket), office, gatherMs).run() }
+            } catch (_: SocketTimeoutException) {
+                office.leaveIfIdle()
+            } catch (_: IOException) {
+                return
+            }
         }
     }
 }

@@ -11,6 +11,8 @@ internal class Signal {
 
     fun set() = latch.countDown()
 
+    fun await() = latch.await()
+
     /** Wait at most so long; tell whether it happened. */
     fun await(milliseconds: Long): Boolean = latch.await(milliseconds, TimeUnit.MILLISECONDS)
 }
