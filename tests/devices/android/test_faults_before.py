@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from profiler.errors import DeviceError
 from tests.devices.android.faults_for_tests import CommandLine, sessions
 from tests.devices.android.phones_for_tests import Desk
 from tests.phones.adb_server import Adb
@@ -56,15 +57,15 @@ def _empty_battery(phone: VirtualAndroid) -> None:
 
 
 REFUSED = {
-    "offline": (lambda phone: phone.go_offline(), ["is offline", "cable"]),
-    "zombie": (lambda phone: phone.become_zombie(), ["is listed but does not answer"]),
-    "hung shell": (lambda phone: phone.hang_shell(), ["does not answer"]),
+    "offline": (lambda phone: phone.go_offline(), ["listed but offline", "Replug the cable"]),
+    "zombie": (lambda phone: phone.become_zombie(), ["does not answer", "restart the phone"]),
+    "hung shell": (lambda phone: phone.hang_shell(), ["does not answer", "restart the phone"]),
     "PIN": (_lock, ["is locked, and only a person can open its lock", "Unlock it by hand"]),
     "battery override": (_shell("dumpsys battery set level 55"), ["dumpsys battery reset"]),
     "thermal override": (_shell("cmd thermalservice override-status 0"), ["cmd thermalservice reset"]),
     "empty battery": (_empty_battery, ["below 30 %", "Charge it"]),
     "no app": (lambda phone: phone.apps.uninstall("org.ondeviceprofiler.runner"), ["is not installed", "profile install"]),
-    "full disk": (lambda phone: phone.fill_storage(leaving_bytes=3 << 20), ["has 3.1 MB free", "needs", "more", "Delete files"]),
+    "full disk": (lambda phone: phone.fill_storage(leaving_bytes=3 << 20), ["has 3.00 MiB free", "needs 25.0 KiB more", "Delete files"]),
 }
 
 
@@ -85,8 +86,8 @@ def test_a_phone_that_waits_for_consent_says_where_to_give_it(
     profile: CommandLine, desk: Desk, small_bundle: Path
 ) -> None:
     with VirtualAndroid("pixel9", trust=Trust.ASKS) as phone:
-        phone_at = phone.address
-        desk.adb_connect(phone_at)
+        with pytest.raises(DeviceError, match="failed to authenticate"):
+            desk.server.connect(phone.address)
         said = profile.run("--device", "android", "--bundle", str(small_bundle))
         print(said.text)
         assert said.code == 3
