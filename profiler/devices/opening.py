@@ -138,8 +138,8 @@ def _why_none(phones: Sequence[Known], profile: DeviceProfile, serial: str | Non
     if not phones:
         return "no phone is connected"
     wanted = "phone" if profile.name == catalog.GENERIC_PHONE else profile.title
-    with_serial = "" if serial is None else f" with the serial {serial}"
-    return f"no {wanted}{with_serial} is ready; connected: {'; '.join(map(_told, phones))}"
+    named = "" if serial is None else f" with the serial {serial}"
+    return f"no {wanted}{named} is ready; connected: {'; '.join(map(_told, phones))}"
 
 
 def _told(known: Known) -> str:
