@@ -19,6 +19,7 @@ from profiler.records.policy import Policy, ReferenceTable
 from profiler.records.run import Run
 from profiler.records.spec import ModelSpec
 from tests.messages_for_tests import make_failed_journal, make_journal, make_phone_journal, make_replies, make_requests
+from tests.plan_cases import plan_cases
 from tests.records_for_tests import make_bundle, make_job, make_plan, make_schedules
 from tests.runs_for_tests import make_run
 
@@ -80,6 +81,7 @@ def _examples() -> dict[str, bytes]:
     return {
         "bundle.json": codec.encode_pretty(make_bundle()),
         "plan.json": codec.encode_pretty(make_plan()),
+        "plan_rules.jsonl": _lines(plan_cases()),
         "schedules.json": codec.encode_pretty(make_schedules()),
         "job.json": codec.encode_pretty(make_job()),
         "run.json": codec.encode_pretty(make_run()),

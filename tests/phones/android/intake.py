@@ -40,6 +40,7 @@ class Intake:
             name, length = REQUEST.unpack(buffer[: REQUEST.size])
             buffer = buffer[REQUEST.size :]
             if name == b"DONE":
+                self._stream.put_back(buffer)  # hosts send the next request without waiting for the answer
                 self._write_out()
                 self._end()
                 return int(length)

@@ -93,6 +93,13 @@ class Stream:
             self._acknowledge(size)
         return piece
 
+    def put_back(self, piece: memoryview) -> None:
+        """Let what was received be received again: the beginning of what comes next."""
+        if piece:
+            with self._changed:
+                self._incoming.appendleft(piece)
+                self._waiting_bytes += len(piece)
+
     def receive_exactly(self, size: int) -> bytes:
         """Return `size` bytes; raises StreamClosed when the stream ends before."""
         pieces = []

@@ -221,7 +221,9 @@ class SyncService:
         except OSError as error:
             raise SyncFailed(f"couldn't create file: {error.strerror}") from None
         mode = sending.mode & 0o777
-        os.fchmod(file, mode | (mode >> 3) & 0o070 | (mode >> 3) & 0o007)
+        mode |= (mode >> 3) & 0o070  # group and others get what the owner has: real phones have no other owner
+        mode |= (mode >> 3) & 0o007
+        os.fchmod(file, mode)
         return file
 
     def _create_below_new_folders(self, sending: Sending, flags: int) -> int:

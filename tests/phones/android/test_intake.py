@@ -55,6 +55,13 @@ def test_a_file_arrives_whole_wherever_the_link_cuts(
     assert (tmp_path / "file").read_bytes() == b"".join(chunks)
 
 
+def test_what_follows_the_end_is_left_for_who_reads_next(tmp_path: Path) -> None:
+    stream = stream_of([messages([b"one"], 1) + messages([b"two"], 2)[:5], messages([b"two"], 2)[5:] + b"QUIT"])
+    assert [taken(stream, tmp_path / "one"), taken(stream, tmp_path / "two")] == [1, 2]
+    assert (tmp_path / "two").read_bytes() == b"two"
+    assert stream.receive() == b"QUIT"
+
+
 def test_zeros_take_no_room_on_this_machine(tmp_path: Path) -> None:
     zeros = bytes(64 * 1024)
     taken(stream_of([messages([zeros] * 16, 7)]), tmp_path / "file")

@@ -35,15 +35,12 @@ def test_links_lead_to_where_they_lead_on_the_phone(files: Rootfs, target: str) 
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.sampled_from(["..", ".", "", "data", "tmp", "loop", "up"]), max_size=12))
+@given(st.lists(st.sampled_from(["..", ".", "", "data", "tmp", "out", "up"]), max_size=12))
 def test_no_path_leads_out_of_the_phone(files: Rootfs, parts: list[str]) -> None:
-    for name, target in (("loop", "loop/../.."), ("up", "../../..")):
+    for name, target in (("out", "/../../data/up"), ("up", "../../..")):
         if not (files.root / "data" / name).is_symlink():
             (files.root / "data" / name).symlink_to(target)
-    try:
-        assert files.host_path("/".join(parts)).is_relative_to(files.root)
-    except OSError as error:
-        assert "loop" in parts, error
+    assert files.host_path("/".join(parts)).is_relative_to(files.root)
 
 
 def test_a_link_to_itself_is_an_error_of_the_phone(files: Rootfs) -> None:

@@ -6,6 +6,7 @@ As root the folder is entered by chroot as uid 2000, so that permissions are the
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shutil
@@ -46,7 +47,14 @@ _OWNED_BY_SHELL = (
 )
 _LINKS = {"sdcard": "storage/emulated/0", "bin": "system/bin", "etc": "system/etc"}
 _DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
-_NOT_FROM_TOYBOX = {"sh", "reboot", "poweroff", "halt", "su", "chroot", "mount", "umount", "insmod", "rmmod", "login"}
+# Of toybox's programs those that Android has too and a host may have a use for: each is a link, made for every phone anew.
+_TOOLS = """
+[ base64 basename cat chmod chown cksum cmp comm cp cut dd dirname du echo egrep env expr fallocate false fgrep file find
+fsync getconf grep groups gunzip head hostname id kill ln logname ls md5sum mkdir mkfifo mktemp mv nc nice nl nohup nproc od
+paste patch printenv printf pwd readlink realpath renice rev rm rmdir sed seq setsid sha1sum sha256sum sha512sum sleep sort
+split strings tac tail tar taskset tee test time timeout touch true truncate tty uname uniq usleep wc which whoami xargs
+xxd yes zcat
+""".split()
 
 _SYNC = r"""#!{shell}
 # The real one would flush every disk of this machine.
@@ -90,18 +98,22 @@ def _install_programs(root: Path) -> None:
         shutil.copy(source, programs / Path(source).name)
         _copy_libraries(source, root)
     (programs / "sh").symlink_to("mksh")
-    names = subprocess.run([toybox], capture_output=True, text=True, check=True).stdout.split()
-    for name in set(names) - _NOT_FROM_TOYBOX:
+    for name in _TOOLS:
         (programs / name).symlink_to("toybox")
 
 
 def _copy_libraries(program: str, root: Path) -> None:
-    lines = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
-    for path in {word for word in lines.split() if word.startswith("/")}:
+    for path in _libraries(program):
         target = root / path.lstrip("/")
         target.parent.mkdir(parents=True, exist_ok=True)
         if not target.exists():
             shutil.copy(path, target)
+
+
+@functools.cache
+def _libraries(program: str) -> frozenset[str]:
+    lines = subprocess.run(["ldd", program], capture_output=True, text=True, check=False).stdout
+    return frozenset(word for word in lines.split() if word.startswith("/"))
 
 
 def _write_scripts(root: Path, names: Iterable[str]) -> None:
