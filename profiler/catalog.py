@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import TypeVar
@@ -18,6 +18,10 @@ from profiler.records.policy import Policy, ReferenceTable
 from profiler.records.spec import ModelSpec
 
 T = TypeVar("T")
+
+GENERIC_PHONE = "android"
+# Product names carry the sales region (`e3quew`), but not with every maker.
+_CODENAME_PROPERTIES = ("ro.product.device", "ro.product.name")
 
 
 def models() -> dict[str, ModelSpec]:
@@ -38,6 +42,16 @@ def device_profiles() -> dict[str, DeviceProfile]:
 def device_profile(name: str) -> DeviceProfile:
     """Return a device profile. Raises UnknownName."""
     return _pick("device", name, device_profiles(), hint="All: profile devices.")
+
+
+def profile_of(properties: Mapping[str, str]) -> DeviceProfile:
+    """Return the profile of an Android phone by its `getprop` facts; the generic one where no model matches."""
+    phones = [each for each in device_profiles().values() if each.platform == "android"]
+    by_model = {model: phone for phone in phones for model in phone.models}
+    by_codename = {codename: phone for phone in phones for codename in phone.codenames}
+    found = [by_model.get(properties.get("ro.product.model", ""))]
+    found += [by_codename.get(properties.get(key, "")) for key in _CODENAME_PROPERTIES]
+    return next((phone for phone in found if phone), device_profile(GENERIC_PHONE))
 
 
 def policy(name: str) -> Policy:

@@ -12,10 +12,11 @@ import msgspec
 from PIL import Image as PillowImage
 from PIL import ImageStat
 
-from profiler import codec, validity
+from profiler import codec, energy, validity
 from profiler.bundle_files import sha256_of
 from profiler.errors import InvalidRecord
 from profiler.journal import JOURNAL_FILE, read_journal
+from profiler.records.device import Conditions
 from profiler.records.event import (
     AnyEvent,
     Artifact,
@@ -26,6 +27,7 @@ from profiler.records.event import (
     LoadDone,
     MemoryReading,
     Outcome,
+    Rest,
     Stop,
     Trace,
 )
@@ -35,11 +37,13 @@ from profiler.records.run import (
     ImageFile,
     IterationSample,
     Launch,
+    ProcessExit,
     ProcessRecord,
     Run,
     Session,
     SessionHeader,
 )
+from profiler.records.trace import ProcessTrace
 from profiler.store import RUN_FILE, OpenSession, Store, journal_name
 from profiler.traces import trace_of
 
@@ -47,6 +51,7 @@ S = TypeVar("S", IterationSample, CanarySample)
 
 SOURCE_IMAGE = "source.png"
 LAUNCH_FILE = "launch-{}.json"
+AFTER_FILE = "after.json"
 _KILLED = {
     -9: "killed by signal 9 (SIGKILL), as the system does when memory runs out",
     -6: "aborted (SIGABRT)",
@@ -54,6 +59,8 @@ _KILLED = {
 }
 # SIGHUP, SIGINT, SIGTERM: people and service managers send them; no model does.
 _STOPPED = (-1, -2, -15)
+# So a person, the system's housekeeping or a restart ends a process; no model does.
+_BY_OTHERS = ("stopped", "frozen", "restarted")
 _LEFT = {
     EXIT_HOST_GONE: "host_gone: the runner left, as no host had come back to it",
     EXIT_NO_SPACE: "storage: the runner could not write its journal, as where the disk is full",
@@ -123,9 +130,21 @@ def _build(header: Session, folder: Path, building: Path, ended_wall_ns: int, en
         **_temperature(processes),
         doubts=(),
         canaries=tuple(sample for process in processes for sample in _canaries(process)),
+        virtual=any(process.launch.virtual for process in processes),
+        synthetic=any(process.launch.synthetic for process in processes),
+        conditions_after=codec.read(after, Conditions) if (after := folder / AFTER_FILE).is_file() else None,
     )
     traces = tuple(trace_of(process.launch.process, process.events) for process in processes)
+    drawn = _energy(run, traces, processes)
+    run = msgspec.structs.replace(run, energy=drawn.by_meter, energy_reason=drawn.reason)
     return msgspec.structs.replace(run, doubts=validity.doubts(run, traces))
+
+
+def _energy(run: Run, traces: Sequence[ProcessTrace], processes: Sequence[Journalled]) -> energy.Found:
+    """Find what the timed images drew: they are the last process's."""
+    images = [sample for sample in run.iterations if sample.phase == "timed"]
+    rests = [(event.start_boot_ns, event.end_boot_ns) for event in _of(processes[-1], Rest)] if processes else []
+    return energy.energy(images, traces[-1].environment if traces else (), rests[-1] if rests else None)
 
 
 def _temperature(processes: Sequence[Journalled]) -> dict[str, Any]:
@@ -224,6 +243,7 @@ def _process_record(process: Journalled, ending: Ending | None) -> ProcessRecord
         idle_memory=next((event.memory for event in _of(process, Idle)), None),
         memory=_last_memory(process),
         last_seq=len(process.events) - 1,
+        exit=launch.exit,
     )
 
 
@@ -240,6 +260,8 @@ def _process_ending(process: Journalled, ending: Ending | None) -> Ending:
             return Ending(ending.outcome, ending.reason, stop.stage, stop.component)
         return Ending(stop.outcome, stop.reason, stop.stage, stop.component)
     where, code = _where(process), process.launch.exit_code
+    if process.launch.exit is not None:
+        return _told_by_the_system(process.launch.exit, where)
     if code is not None and code in _STOPPED:
         return Ending("aborted", f"runner_stopped: somebody sent it signal {-code}", *where)
     if code is not None and code < 0:
@@ -251,6 +273,14 @@ def _process_ending(process: Journalled, ending: Ending | None) -> Ending:
     if code is not None:
         return Ending("aborted", f"runner_ended: exit code {code}, see its log", *where)
     return Ending("interrupted", "the host went away before the job ended", *where)
+
+
+def _told_by_the_system(told: ProcessExit, where: tuple[str | None, str | None]) -> Ending:
+    """Tell a model's own death from one that somebody brought about, by what the device's system says."""
+    if told.kind in _BY_OTHERS:
+        return Ending("aborted", f"runner_stopped: {told.detail}", *where)
+    word = "out_of_memory" if told.kind == "low_memory" else "runner_died"
+    return Ending("failed", f"{word}: {told.detail}", *where)
 
 
 def _where(process: Journalled) -> tuple[str | None, str | None]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -12,22 +13,27 @@ import msgspec
 from profiler import __version__, codec
 from profiler.bundle_files import MANIFEST, inside
 from profiler.clock import Clock
-from profiler.collecting import LAUNCH_FILE, SOURCE_IMAGE, Ending, collect, has_launch, process_folder
-from profiler.devices.device import Device, Runner
+from profiler.collecting import AFTER_FILE, LAUNCH_FILE, SOURCE_IMAGE, Ending, collect, has_launch
+from profiler.devices.device import Away, Device, Ended, Place, Runner, Transfer
 from profiler.devices.link import MOMENT_S
-from profiler.errors import DeviceError, InputError, InvalidRecord, MissingSource, ProtocolError, UnknownName
+from profiler.devices.power_switch import PowerSwitch
+from profiler.errors import DeviceError, InputError, ProtocolError
 from profiler.inputs import JobInputs, write_inputs
+from profiler.leftovers import clean, finish, place_of
 from profiler.records.bundle import Bundle
 from profiler.records.event import AnyEvent
 from profiler.records.job import InputFile, Job, Measurement, Sampling
 from profiler.records.plan import Plan
 from profiler.records.run import BundleUse, Launch, Run, Session, Settings
-from profiler.runner.engines.installed import engine_for, lack_of
+from profiler.runner.engines.installed import lack_of
 from profiler.store import SESSION_FILE, OpenSession, Store
+from profiler.untethering import Untethering
 
 INPUTS_FILE = "inputs.safetensors"
 # A phone may compile a model for ten minutes before its first image.
 STALL_TIMEOUT_S = 900.0
+# A phone that was unplugged is waited for this long before its run is left to a later command.
+AWAY_TIMEOUT_S = 3600.0
 
 
 class Order(NamedTuple):
@@ -46,14 +52,19 @@ class Order(NamedTuple):
     threads: int | None
     sampling: Sampling = Sampling()
     stall_timeout_s: float = STALL_TIMEOUT_S
+    away_timeout_s: float = AWAY_TIMEOUT_S
+    untethered: bool = False
+    rest_s: float = 0.0
+    power_switch: PowerSwitch | None = None
 
 
 class Progress(NamedTuple):
-    """Where a session is: `done` of `total` images over all its processes."""
+    """Where a session is, what a runner has just told, or how far a bundle's way to the device is."""
 
     phase: str
     process: int
     event: AnyEvent | None
+    transfer: Transfer | None = None
 
 
 class Stalled(Exception):
@@ -64,21 +75,14 @@ class Unable(Exception):
     """The runner has not the engine that the bundle needs."""
 
 
-class SetAside(NamedTuple):
-    """A session that could not be collected: where it lies now, and why."""
-
-    folder: Path
-    reason: str
-
-
 Report = Callable[[Progress], None]
 
 
 def measure(order: Order, device: Device, store: Store, clock: Clock, report: Report) -> Run:
     """Run a session to its end and return the run, whatever its outcome.
 
-    Raises DeviceError where nothing was launched yet. On KeyboardInterrupt the session is collected as interrupted
-    first; interrupted once more, it is left for the next command to collect.
+    Raises DeviceError where nothing was launched yet, and Away where the device took its run with it: the session then
+    waits for a later command, as it does where a second KeyboardInterrupt comes while the first's is collected.
     """
     session = store.new_session(clock)
     start_wall_ns, start_boot_ns = clock.wall_ns(), clock.boot_ns()
@@ -87,9 +91,12 @@ def measure(order: Order, device: Device, store: Store, clock: Clock, report: Re
         report(Progress("collect", order.cold_starts - 1, None))
         # By the clock that nobody sets: a run is as long as it took.
         ended_wall_ns = start_wall_ns + clock.boot_ns() - start_boot_ns
-        return collect(store, session, ended_wall_ns=ended_wall_ns, ending=ending)
+        run = collect(store, session, ended_wall_ns=ended_wall_ns, ending=ending)
+        clean(device, run)
+        return run
     except KeyboardInterrupt:
-        _finish(store, session, device, clock, Ending("interrupted", "stopped by the user", None, None))
+        with contextlib.suppress(Away):  # then it waits for a later command
+            finish(store, session, device, clock, Ending("interrupted", "stopped by the user", None, None))
         raise
     except OSError as error:
         kept = "Its session is kept; the next profile command collects it."
@@ -106,14 +113,21 @@ def _go_through(order: Order, device: Device, session: OpenSession, clock: Clock
     """Check, then run one process after another; return what the host saw go wrong."""
     try:
         header = _check(order, device, session, clock)
-        for number in range(order.cold_starts):
-            report(Progress("launch", number, None))
-            if not _run_process(order, header, session, device, number, report):
-                break
+        with device.settled(lambda what: report(Progress(what, 0, None))):
+            header = _settled(header, device, session)
+            bundle = device.bring(order.bundle_folder, order.bundle, _tell_transfer(report))
+            course = _Course(order, header, session, device, bundle, clock, report)
+            for number in range(order.cold_starts):
+                report(Progress("launch", number, None))
+                if not _run_process(course, number):
+                    break
+            _note_conditions_after(device, session)
     except Stalled as error:
         return Ending("failed", f"timed_out: {error}", None, None)
     except Unable as error:
         return Ending("refused", str(error), None, None)
+    except Away:
+        raise
     except DeviceError as error:
         if not has_launch(session.folder):
             raise
@@ -121,30 +135,21 @@ def _go_through(order: Order, device: Device, session: OpenSession, clock: Clock
     return None
 
 
-def collect_abandoned(store: Store, device_for: Callable[[str], Device], clock: Clock) -> Iterator[Run | SetAside]:
-    """Collect or close every session whose host died, and end the runners they left behind.
-
-    A session that cannot be read is set aside whole, so that it neither is lost nor stands in the way. Raises
-    InputError where the store cannot be written; the session then waits.
-    """
-    for session in store.abandoned_sessions():
-        try:
-            profile = store.read_session(session).unit.profile
-            run = _finish(store, session, device_for(profile), clock, None)
-        except (InvalidRecord, MissingSource, UnknownName) as error:
-            yield SetAside(store.set_aside(session), str(error))
-            continue
-        if run is not None:
-            yield run
+def _note_conditions_after(device: Device, session: OpenSession) -> None:
+    """Write down the state that the device was in at the end; a run is worth keeping without it."""
+    with contextlib.suppress(DeviceError):
+        session.write(AFTER_FILE, codec.encode_pretty(device.conditions(session.folder)))
 
 
-def _finish(store: Store, session: OpenSession, device: Device, clock: Clock, ending: Ending | None) -> Run | None:
-    for storage in sorted((session.folder / "device").glob("*")):
-        device.end_leftover(storage)
-    if not has_launch(session.folder):  # nothing was started, or all is stored and the folder half removed
-        store.close(session)
-        return None
-    return collect(store, session, ended_wall_ns=clock.wall_ns(), ending=ending)
+def _tell_transfer(report: Report) -> Callable[[Transfer], None]:
+    return lambda transfer: report(Progress("push", 0, None, transfer))
+
+
+def _settled(header: Session, device: Device, session: OpenSession) -> Session:
+    """Write down the state that the device was brought into."""
+    settled = msgspec.structs.replace(header, conditions=device.conditions(session.folder))
+    session.write(SESSION_FILE, codec.encode_pretty(settled))
+    return settled
 
 
 def _check(order: Order, device: Device, session: OpenSession, clock: Clock) -> Session:
@@ -190,6 +195,8 @@ def _settings(order: Order) -> Settings:
         repeats=order.repeats,
         cold_starts=order.cold_starts,
         made_up_inputs=inputs.made_up,
+        untethered=order.untethered,
+        rest_s=order.rest_s,
     )
 
 
@@ -215,13 +222,24 @@ def _components_of(plan: Plan) -> list[str]:
     return list(dict.fromkeys(step.component for step in [*steps, *inner] if hasattr(step, "component")))
 
 
-def _run_process(
-    order: Order, header: Session, session: OpenSession, device: Device, number: int, report: Report
-) -> bool:
+class _Course(NamedTuple):
+    """What all processes of a session have in common; `bundle` is its folder on the device."""
+
+    order: Order
+    header: Session
+    session: OpenSession
+    device: Device
+    bundle: str
+    clock: Clock
+    report: Report
+
+
+def _run_process(course: _Course, number: int) -> bool:
     """Run one fresh process to its end; tell whether it completed."""
-    storage = process_folder(session.folder, number)
-    storage.mkdir(parents=True)
-    job = _job(order, header, device, number, write_inputs(order.inputs, storage / INPUTS_FILE))
+    order, device, session = course.order, course.device, course.session
+    place = place_of(session, number)
+    place.folder.mkdir(parents=True)
+    job = _job(course, number, write_inputs(order.inputs, place.folder / INPUTS_FILE))
     launch = Launch(
         process=number,
         page_cache=device.forget_files(_files_of(order)),
@@ -232,45 +250,94 @@ def _run_process(
         engine=None,
     )
     _note(session, launch)
-    runner = device.launch(storage, header.token)
+    runner = device.launch(place, course.header.token)
     launch = _with_hello(launch, runner, job)
     _note(session, launch)
+    with _brought_home(device, place, runner, lambda ended: _note(session, _left(launch, ended))):
+        return _follow(runner, job, course, number)
+
+
+@contextlib.contextmanager
+def _brought_home(device: Device, place: Place, runner: Runner, note: Callable[[Ended], None]) -> Iterator[None]:
+    """However the work goes, end the runner and fetch what it wrote; one that went away with its device goes on."""
     try:
-        return _follow(runner, job, _Stall(order.stall_timeout_s), report, number)
-    finally:
-        _note(session, msgspec.structs.replace(launch, exit_code=runner.end()))
+        yield
+    except Away:
+        runner.link.hang_up()
+        raise
+    except BaseException:
+        with contextlib.suppress(Away):  # what stopped the work is what matters
+            _bring_home(device, place, runner, note)
+        raise
+    _bring_home(device, place, runner, note)
 
 
-def _follow(runner: Runner, job: Job, stall: _Stall, report: Report, number: int) -> bool:
+def _bring_home(device: Device, place: Place, runner: Runner, note: Callable[[Ended], None]) -> None:
+    note(runner.end())
+    device.fetch(place)
+
+
+def _left(launch: Launch, ended: Ended) -> Launch:
+    return msgspec.structs.replace(launch, exit_code=ended.code, exit=ended.exit)
+
+
+def _follow(runner: Runner, job: Job, course: _Course, number: int) -> bool:
     if job.engine not in runner.hello.engines:
-        raise Unable(" ".join(str(lack_of(job.engine)).split()))
+        raise Unable(_lack(runner, job))
     _check_pushed(runner, job)
     runner.link.start(job)
+    stall, untethering = _Stall(course.order), Untethering(job, course.order.power_switch, course.clock)
     outcome = None
-    for event in runner.link.events():
-        stall.take(event)
-        if event is not None:
-            report(Progress("run", number, event))
-            outcome = getattr(event, "outcome", None)
+    try:
+        for event in runner.link.events():
+            if runner.link.cut:
+                course.report(Progress("away", number, None))
+            untethering.take(event)
+            stall.take(event, away=runner.link.cut)
+            if event is not None:
+                course.report(Progress("run", number, event))
+                outcome = getattr(event, "outcome", None)
+    finally:
+        untethering.end()
     return outcome == "completed"
+
+
+def _lack(runner: Runner, job: Job) -> str:
+    if runner.hello.platform == "python":
+        return " ".join(str(lack_of(job.engine)).split())
+    has = ", ".join(sorted(runner.hello.engines)) or "none"
+    return f"the runner on the device has no engine {job.engine!r}, which this bundle needs; it has: {has}"
 
 
 class _Stall:
     """Counts for how long nothing has come; a runner that waits on purpose says so every few seconds."""
 
-    def __init__(self, timeout_s: float) -> None:
-        self._timeout_s = timeout_s
-        self._quiet_s = 0.0
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._quiet_s = self._away_s = 0.0
 
-    def take(self, event: AnyEvent | None) -> None:
-        """Take in an event, or a moment without one. Raises Stalled."""
+    def take(self, event: AnyEvent | None, *, away: bool) -> None:
+        """Take in an event, or a moment without one, with the runner's device there or away. Raises Stalled or Away."""
         if event is not None:
-            self._quiet_s = 0.0
-            return
+            self._quiet_s = self._away_s = 0.0
+        elif away:
+            self._count_away()
+        else:
+            self._count_quiet()
+
+    def _count_quiet(self) -> None:
         # Counted in moments and not by the clock: a host that was asleep did not listen meanwhile.
         self._quiet_s += MOMENT_S
-        if self._quiet_s >= self._timeout_s:
+        if self._quiet_s >= self._order.stall_timeout_s:
             raise Stalled(f"no progress for {self._quiet_s:g} s, the limit that --timeout sets")
+
+    def _count_away(self) -> None:
+        self._away_s += MOMENT_S
+        if self._away_s >= self._order.away_timeout_s:
+            raise Away(
+                f"the device has been away for {self._away_s / 60:.0f} min",
+                hint="Its run goes on there and is kept: connect it again, and the next profile command collects it.",
+            )
 
 
 def _check_pushed(runner: Runner, job: Job) -> None:
@@ -281,15 +348,16 @@ def _check_pushed(runner: Runner, job: Job) -> None:
             raise ProtocolError(f"the runner sees another {receipt.path} than the one pushed to it")
 
 
-def _job(order: Order, header: Session, device: Device, number: int, inputs: InputFile) -> Job:
+def _job(course: _Course, number: int, inputs: InputFile) -> Job:
+    order, device = course.order, course.device
     last = number == order.cold_starts - 1
     return Job(
-        job_id=f"{header.run_id}.{number}",
-        bundle=str(order.bundle_folder),
+        job_id=f"{course.header.run_id}.{number}",
+        bundle=course.bundle,
         bundle_sha256=order.bundle_sha256,
         plan=order.plan,
         inputs=inputs,
-        engine=engine_for(order.bundle.recipe.runtime),
+        engine=device.engine_for(order.bundle.recipe),
         threads=order.threads,
         warmups=order.warmups if last else 0,
         repeats=order.repeats if last else 0,
@@ -297,6 +365,8 @@ def _job(order: Order, header: Session, device: Device, number: int, inputs: Inp
         measurement=order.measurement if last else Measurement(kind="burst"),
         sampling=order.sampling,
         on_disconnect=device.on_disconnect,
+        untethered=order.untethered and last,
+        rest_s=order.rest_s if last else 0.0,
     )
 
 
@@ -309,6 +379,8 @@ def _with_hello(launch: Launch, runner: Runner, job: Job) -> Launch:
         pid=hello.pid,
         runner_version=hello.runner_version,
         engine=None if version is None else f"{job.engine} {version}",
+        virtual=hello.virtual,
+        synthetic=hello.synthetic,
     )
 
 

@@ -18,6 +18,7 @@ from profiler.records.event import (
     LoadDone,
     MemorySample,
     Phase,
+    Rest,
     Stop,
     Trace,
     Waiting,
@@ -62,6 +63,7 @@ def make_journal() -> tuple[AnyEvent, ...]:
         _start_told()
         + _image_told("cold", 520_000_000)
         + [(Waiting, {"reason": "a pause of 2 s"})]
+        + [(Rest, {"start_boot_ns": BOOT_NS + 300 * NS_PER_MS, "end_boot_ns": BOOT_NS + 320 * NS_PER_MS})]
         + _image_told("timed", 405_000_000)
         + [(Stop, end)]
     )
@@ -209,15 +211,6 @@ def make_replies() -> tuple[Reply, ...]:
             virtual=False,
             pid=4711,
         ),
-        RunnerHello(
-            protocol_version=PROTOCOL_VERSION,
-            runner_version="0.1.0",
-            platform="android",
-            engines={"onnxruntime": "synthetic"},
-            virtual=True,
-            pid=4711,
-            synthetic=True,
-        ),
         Inspection(
             receipts=(
                 Receipt(path="bundles/nano/bundle.json", size_bytes=2881, sha256=SHA_BUNDLE),
@@ -227,4 +220,13 @@ def make_replies() -> tuple[Reply, ...]:
         Accepted(job_id=JOB_ID),
         Refused(code="token", reason="not the token of this session"),
         Refused(code="busy", reason="this runner serves one job in its life; start another process"),
+        RunnerHello(
+            protocol_version=PROTOCOL_VERSION,
+            runner_version="0.1.0",
+            platform="android",
+            engines={"onnxruntime": "synthetic"},
+            virtual=True,
+            pid=4711,
+            synthetic=True,
+        ),
     )

@@ -101,6 +101,20 @@ def make_bundle_use(**fields: Any) -> run.BundleUse:
     )
 
 
+def make_energy(**fields: Any) -> run.Energy:
+    """Return 20 images by the power rails of a phone."""
+    energy = run.Energy(
+        source="power_rails",
+        joules=120.0,
+        images=20,
+        window_s=60.0,
+        readings=60,
+        rest_watts=0.8,
+        evidence="2 rails: CPU, DISPLAY",
+    )
+    return replace(energy, **fields)
+
+
 def make_process(**fields: Any) -> run.ProcessRecord:
     """Return a process that loaded everything and ended well."""
     return replace(

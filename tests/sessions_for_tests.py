@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -13,11 +14,14 @@ from profiler.bundle_files import sha256_of
 from profiler.catalog import device_profile
 from profiler.clock import FakeClock
 from profiler.collecting import LAUNCH_FILE, process_folder
+from profiler.devices.device import Ended, Place, Transfer
 from profiler.journal import JOURNAL_FILE
+from profiler.records.bundle import Bundle
 from profiler.records.device import Conditions, Unit
 from profiler.records.event import AnyEvent, Artifact, Stop
-from profiler.records.job import Job, OnDisconnect
+from profiler.records.job import EngineName, Job, OnDisconnect
 from profiler.records.message import Receipt, RunnerHello
+from profiler.records.recipe import Recipe
 from profiler.records.run import Launch, Session, SessionHeader
 from profiler.store import SESSION_FILE, OpenSession, Store
 from tests.messages_for_tests import make_journal, make_replies
@@ -76,6 +80,8 @@ class FakeLink:
     ) -> None:
         self._storage, self._events, self._breaks, self._sha = storage, events, breaks, sha
         self.jobs: list[Job] = []
+        self.cut = False
+        self.hung_up = False
 
     def inspect(self, paths: tuple[str, ...]) -> tuple[Receipt, ...]:
         files = {path: self._storage / path for path in paths}
@@ -92,6 +98,9 @@ class FakeLink:
             yield event
         if self._breaks is not None:
             raise self._breaks
+
+    def hang_up(self) -> None:
+        self.hung_up = True
 
     def write(self, event: AnyEvent | None) -> None:
         """Put an event into the journal."""
@@ -110,9 +119,9 @@ class FakeRunner:
         self._exit_code = exit_code
         self.last_words: AnyEvent | None = None
 
-    def end(self) -> int | None:
+    def end(self) -> Ended:
         self.link.write(self.last_words)
-        return self._exit_code
+        return Ended(self._exit_code)
 
 
 class FakeDevice:
@@ -139,7 +148,13 @@ class FakeDevice:
         self._events, self._breaks, self._breaks_at, self._exit_code = events, breaks, breaks_at, exit_code
         self._sha = sees_sha256
         self.runners: list[FakeRunner] = []
-        self.ended_leftovers: list[Path] = []
+        self.fetched: list[Place] = []
+        self.recovered: list[Place] = []
+        self.cleaned: list[str] = []
+        self.closed = False
+
+    def engine_for(self, recipe: Recipe) -> EngineName:
+        return {"onnx": "onnxruntime"}.get(recipe.runtime, recipe.runtime)
 
     def unit(self) -> Unit:
         return make_unit()
@@ -148,23 +163,42 @@ class FakeDevice:
         assert storage.is_dir()
         return make_conditions()
 
+    @contextlib.contextmanager
+    def settled(self, tell: Callable[[str], None]) -> Iterator[None]:
+        yield
+
+    def bring(self, folder: Path, bundle: Bundle, tell: Callable[[Transfer], None]) -> str:
+        return str(folder)
+
     def forget_files(self, files: Iterable[Path]) -> Literal["dropped", "unknown"]:
         assert all(file.is_file() for file in files)
         return "unknown"
 
-    def launch(self, storage: Path, token: str) -> FakeRunner:
+    def launch(self, place: Place, token: str) -> FakeRunner:
         number = len(self.runners)
         if number == self._fails_at and self._error is not None:
             raise self._error
         good = without_images(make_journal())
         breaks_now = number == self._breaks_at
         events = self._events if breaks_now and self._events is not None else good
-        link = FakeLink(storage, events, self._breaks if breaks_now else None, self._sha)
+        link = FakeLink(place.folder, events, self._breaks if breaks_now else None, self._sha)
         self.runners.append(FakeRunner(link, self._exit_code if breaks_now else 0))
         return self.runners[-1]
 
-    def end_leftover(self, storage: Path) -> None:
-        self.ended_leftovers.append(storage)
+    def fetch(self, place: Place) -> None:
+        self.fetched.append(place)
+
+    def is_at_work(self, place: Place) -> bool:
+        return False
+
+    def recover(self, place: Place) -> None:
+        self.recovered.append(place)
+
+    def clean(self, run_id: str) -> None:
+        self.cleaned.append(run_id)
+
+    def close(self) -> None:
+        self.closed = True
 
 
 def until(kind: type, count: int = 1) -> Callable[[Sequence[AnyEvent]], tuple[AnyEvent, ...]]:
@@ -180,3 +214,9 @@ def until(kind: type, count: int = 1) -> Callable[[Sequence[AnyEvent]], tuple[An
         return tuple(kept)
 
     return cut
+
+
+def open_sessions(store: Store) -> list[str]:
+    """Name the sessions that are open."""
+    folder = store.root / "sessions"
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []

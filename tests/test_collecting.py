@@ -14,7 +14,7 @@ from profiler.collecting import SOURCE_IMAGE, Ending, collect
 from profiler.errors import InvalidRecord
 from profiler.journal import JOURNAL_FILE
 from profiler.records.event import AnyEvent, Artifact, Begin, IterationDone, LoadDone, Stop
-from profiler.records.run import Run
+from profiler.records.run import ProcessExit, Run
 from profiler.store import OpenSession, Store
 from tests.messages_for_tests import make_failed_journal, make_journal
 from tests.runs_for_tests import make_settings
@@ -244,6 +244,25 @@ def test_a_run_without_a_reading_of_the_temperature_says_why(store: Store) -> No
     run = collected(store, until(LoadDone)(GOOD), exit_code=-9)
     assert run.max_temperature_millicelsius is None
     assert run.temperature_reason == "no reading during the run"
+
+
+@pytest.mark.parametrize(
+    ("kind", "outcome", "word"),
+    [
+        ("low_memory", "failed", "out_of_memory"),
+        ("native_crash", "failed", "runner_died"),
+        ("not_responding", "failed", "runner_died"),
+        ("stopped", "aborted", "runner_stopped"),
+        ("restarted", "aborted", "runner_stopped"),
+    ],
+)
+def test_what_the_devices_system_says_of_a_killed_process_is_kept(
+    store: Store, kind: str, outcome: str, word: str
+) -> None:
+    told = ProcessExit(kind=kind, detail="so it says", signal=9, resident_bytes=4_000_000_000, evidence="lmkd: …")
+    run = collected(store, until(Begin, 6)(GOOD), exit_code=None, exit=told)
+    assert (run.outcome, run.reason, run.component) == (outcome, f"{word}: so it says", "denoiser")
+    assert run.processes[0].exit == told
 
 
 def test_a_good_stop_holds_though_the_process_was_killed_afterwards(store: Store) -> None:

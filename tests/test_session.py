@@ -3,8 +3,8 @@ from __future__ import annotations
 import errno
 import os
 import signal
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,25 +14,24 @@ from PIL import Image
 from profiler import codec
 from profiler.catalog import device_profile
 from profiler.clock import FakeClock, RealClock
-from profiler.collecting import LAUNCH_FILE, process_folder
-from profiler.devices.device import Device
+from profiler.collecting import LAUNCH_FILE
+from profiler.devices.device import Away, Device, Place
 from profiler.devices.local import LocalDevice
 from profiler.errors import DeviceError, InputError, RunnerLost
 from profiler.inputs import Wishes
 from profiler.journal import read_journal
+from profiler.leftovers import collect_abandoned
 from profiler.quantities import NS_PER_S
-from profiler.records.device import Unit
+from profiler.records.device import Conditions, Unit
 from profiler.records.event import AnyEvent, Begin, IterationDone, Stop
 from profiler.records.run import Launch, Run
-from profiler.session import Order, Progress, SetAside, bundle_use, collect_abandoned, measure
-from profiler.store import SESSION_FILE, OpenSession, Store
+from profiler.session import Order, Progress, bundle_use, measure
+from profiler.store import OpenSession, Store
 from tests.messages_for_tests import make_failed_journal, make_journal
 from tests.sessions_for_tests import (
     FakeDevice,
     FakeRunner,
-    add_process,
-    make_launch,
-    make_session,
+    open_sessions,
     until,
     without_images,
 )
@@ -51,11 +50,6 @@ def local() -> LocalDevice:
 
 def do(order: Order, device: Device, store: Store, report: Callable[[Progress], None] = silent) -> Run:
     return measure(order, device, store, RealClock(), report)
-
-
-def open_sessions(store: Store) -> list[str]:
-    folder = store.root / "sessions"
-    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
 
 
 def at(phase: str, action: Callable[[], None], *, iteration: int = 0) -> Callable[[Progress], None]:
@@ -302,7 +296,7 @@ def test_a_second_ctrl_c_leaves_the_session_for_the_next_command(small_bundle: P
         pass
 
     class Impatient(FakeDevice):
-        def end_leftover(self, storage: Path) -> None:
+        def recover(self, place: Place) -> None:
             raise Quit
 
     def stop() -> None:
@@ -311,7 +305,7 @@ def test_a_second_ctrl_c_leaves_the_session_for_the_next_command(small_bundle: P
     with pytest.raises(Quit):
         do(make_order(small_bundle), Impatient(), store, at("timed", stop))
     assert store.run_ids() == []
-    (run,) = collect_abandoned(store, lambda name: FakeDevice(), RealClock())
+    (run,) = collect_abandoned(store, lambda session: FakeDevice(), RealClock())
     assert isinstance(run, Run)
     assert [sample.phase for sample in run.iterations] == ["cold", "timed"]
 
@@ -380,8 +374,8 @@ def test_a_runner_that_stops_when_it_is_given_up_on_has_timed_out_all_the_same(
     small_bundle: Path, store: Store
 ) -> None:
     class Obedient(FakeDevice):
-        def launch(self, storage: Path, token: str) -> FakeRunner:
-            runner = super().launch(storage, token)
+        def launch(self, place: Place, token: str) -> FakeRunner:
+            runner = super().launch(place, token)
             runner.last_words = replace(make_failed_journal()[-1], outcome="interrupted", reason="cancelled", seq=7)
             return runner
 
@@ -414,7 +408,7 @@ def test_a_bug_in_a_run_loses_nothing_that_was_measured(small_bundle: Path, stor
     with pytest.raises(ZeroDivisionError):
         do(make_order(small_bundle), FakeDevice(), store, at("timed", bug))
     assert store.run_ids() == []
-    (run,) = collect_abandoned(store, lambda name: FakeDevice(), RealClock())
+    (run,) = collect_abandoned(store, lambda session: FakeDevice(), RealClock())
     assert isinstance(run, Run)
     assert [sample.phase for sample in run.iterations] == ["cold", "timed"]
 
@@ -436,62 +430,14 @@ def test_a_failing_model_is_a_run_too(tmp_path: Path, store: Store) -> None:
     assert len(run.processes) == 1
 
 
-def test_an_abandoned_session_is_collected_and_its_runners_are_ended(store: Store) -> None:
-    session = make_session(store)
-    storage = add_process(session, make_launch(exit_code=None), until(IterationDone)(GOOD))
-    session.release()
-    device = FakeDevice()
-    (run,) = collect_abandoned(store, lambda name: device, RealClock())
-    assert isinstance(run, Run)
-    assert (run.outcome, run.run_id) == ("interrupted", session.run_id)
-    assert device.ended_leftovers == [storage]
-    assert open_sessions(store) == []
-
-
-def test_an_abandoned_session_is_a_run_from_its_first_launch_on(store: Store) -> None:
-    launched, not_yet = make_session(store), make_session(store)
-    add_process(launched, make_launch(exit_code=None, pid=None), ())
-    process_folder(not_yet.folder, 0).mkdir(parents=True)
-    for session in (launched, not_yet):
-        session.release()
-    device = FakeDevice()
-    (run,) = collect_abandoned(store, lambda name: device, RealClock())
-    assert isinstance(run, Run)
-    assert (run.run_id, run.outcome, run.stage) == (launched.run_id, "interrupted", "launch")
-    assert len(device.ended_leftovers) == 2
-    assert open_sessions(store) == []
-
-
-def test_a_session_that_cannot_be_read_is_set_aside_and_does_not_stand_in_the_way(store: Store) -> None:
-    broken, good = make_session(store), make_session(store)
-    broken.write(SESSION_FILE, b"{")
-    for session in (broken, good):
-        add_process(session, make_launch(), GOOD)
-        session.release()
-    found = list(collect_abandoned(store, lambda name: FakeDevice(), RealClock()))
-    assert {type(each) for each in found} == {SetAside, Run}
-    aside = next(each for each in found if isinstance(each, SetAside))
-    assert aside.folder == store.root / "set-aside" / broken.run_id
-    assert SESSION_FILE in aside.reason
-    assert store.run_ids() == [good.run_id]
-
-
 def test_a_full_store_is_told_of_and_keeps_what_was_launched(small_bundle: Path, store: Store) -> None:
     full = OSError(errno.ENOSPC, "No space left on device")
     with pytest.raises(InputError, match=r"cannot write to the store .*: No space left on device") as caught:
         do(make_order(small_bundle), FakeDevice(fails_at=0, error=full), store)
     assert "the next profile command collects it" in str(caught.value)
-    (run,) = collect_abandoned(store, lambda name: FakeDevice(), RealClock())
+    (run,) = collect_abandoned(store, lambda session: FakeDevice(), RealClock())
     assert isinstance(run, Run)
     assert run.stage == "launch"
-
-
-def test_a_foreign_file_in_a_session_does_not_stand_in_the_way(store: Store) -> None:
-    session = make_session(store)
-    session.write("launch-x.json", b"{}")
-    add_process(session, make_launch(), GOOD)
-    session.release()
-    assert [type(each) for each in collect_abandoned(store, lambda name: FakeDevice(), RealClock())] == [Run]
 
 
 def test_size_counts_the_files_that_a_task_reaches_each_once(small_bundle: Path) -> None:
@@ -513,3 +459,71 @@ def test_a_runner_without_the_bundles_engine_refuses_and_says_how_to_get_it(stor
     assert "this runner has no executorch" in run.reason
     assert "pip install 'ondevice-profiler[executorch]'" in run.reason
     assert device.runners[0].link.jobs == []
+
+
+class Leaving(FakeDevice):
+    """A phone whose cable goes, and whose runner goes on without it."""
+
+    def launch(self, place: Place, token: str) -> FakeRunner:
+        runner = super().launch(place, token)
+        runner.link.cut = True
+        return runner
+
+
+def test_a_phone_that_stays_away_keeps_its_run_for_a_later_command(small_bundle: Path, store: Store) -> None:
+    device = Leaving(events=(*GOOD[:7], *[None] * QUIET), breaks=AssertionError("it was waited for"))
+    order = make_order(small_bundle, stall_timeout_s=0.1, away_timeout_s=1.0)
+    with pytest.raises(Away, match="has been away"):
+        do(order, device, store)
+    assert device.runners[0].link.hung_up
+    assert device.fetched == device.recovered == []
+    assert store.run_ids() == []
+    (run,) = collect_abandoned(store, lambda session: FakeDevice(), RealClock())
+    assert isinstance(run, Run)
+    assert run.outcome == "interrupted"
+
+
+def test_ctrl_c_while_a_phone_is_away_leaves_its_run_to_it(small_bundle: Path, store: Store) -> None:
+    class Gone(Leaving):
+        def recover(self, place: Place) -> None:
+            raise Away("it is away")
+
+        def fetch(self, place: Place) -> None:
+            raise Away("it is away")
+
+    def stop(state: Progress) -> None:
+        if state.phase == "away":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        do(make_order(small_bundle), Gone(events=(*GOOD[:7], *[None] * QUIET)), store, stop)
+    assert len(open_sessions(store)) == 1
+
+
+def test_each_process_is_fetched_and_the_device_left_clean(small_bundle: Path, store: Store) -> None:
+    device = FakeDevice()
+    run = do(make_order(small_bundle, cold_starts=2), device, store)
+    assert [place.name for place in device.fetched] == [f"{run.run_id}/0", f"{run.run_id}/1"]
+    assert device.cleaned == [run.run_id]
+
+
+def test_the_conditions_kept_are_those_after_settling(small_bundle: Path, store: Store) -> None:
+    class Settling(FakeDevice):
+        screen_on = False
+
+        @contextmanager
+        def settled(self, tell: Callable[[str], None]) -> Iterator[None]:
+            tell("switching the screen on")
+            self.screen_on = True
+            yield
+            self.screen_on = False
+
+        def conditions(self, storage: Path) -> Conditions:
+            return replace(super().conditions(storage), screen_on=self.screen_on)
+
+    said: list[str] = []
+    device = Settling()
+    run = do(make_order(small_bundle), device, store, lambda state: said.append(state.phase))
+    assert run.conditions.screen_on is True
+    assert not device.screen_on
+    assert "switching the screen on" in said

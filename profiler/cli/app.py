@@ -79,7 +79,15 @@ def profile(
     context: typer.Context,
     device: Annotated[
         str | None,
-        typer.Option(help="Device to measure on; see: profile devices.", rich_help_panel=WHAT, show_default="local"),
+        typer.Option(
+            help="Device to measure on (profile devices): local, a phone's model as pixel9, or android for whatever "
+            "phone is connected.",
+            rich_help_panel=WHAT,
+            show_default="local",
+        ),
+    ] = None,
+    serial: Annotated[
+        str | None, typer.Option(help="Which phone, where several are alike.", rich_help_panel=WHAT)
     ] = None,
     model: Annotated[
         str | None,
@@ -165,6 +173,31 @@ def profile(
             rich_help_panel=HOW,
         ),
     ] = 900,
+    untethered: Annotated[
+        bool,
+        typer.Option(
+            "--untethered",
+            help="Measure a phone on its battery, which is what its energy can be read from: the timed images wait "
+            "until you unplug it, rest a minute first, and are collected when it is back.",
+            rich_help_panel=HOW,
+        ),
+    ] = False,
+    usb_power: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="With --untethered: a command that switches the phone's USB power, run with 'off' and 'on' after it, "
+            "as 'uhubctl -l 1-1 -p 2 -a'.",
+            rich_help_panel=HOW,
+            show_default="you pull the cable",
+        ),
+    ] = None,
+    least_battery: Annotated[
+        int,
+        typer.Option(
+            min=1, max=100, help="Per cent of charge below which a phone is not measured.", rich_help_panel=HOW
+        ),
+    ] = 30,
     policy: PolicyName = "moi-bench",
     not_required: NotRequired = None,
     store: Store = None,
@@ -194,7 +227,9 @@ def profile(
     from profiler.cli import measuring
 
     wishes = measuring.Wishes(prompt, negative_prompt, seed, steps, image)
-    how = measuring.How(protocol.value, repeats, warmups, cold_starts, observer_pairs, gap, minutes, threads, timeout)
+    how = measuring.How(
+        protocol.value, repeats, warmups, cold_starts, observer_pairs, gap, minutes, threads, timeout, untethered
+    )
     return measuring.profile(
         "local" if device is None else device,
         bundle if bundle is not None else "nano" if model is None else model,
@@ -213,6 +248,7 @@ def profile(
         store=store,
         dry_run=dry_run,
         as_json=as_json,
+        phone=measuring.Phone(serial, least_battery),
         open_device=context.obj,
     )
 
@@ -429,11 +465,37 @@ def report(
 
 
 @app.command()
-def devices(as_json: Json = False) -> int:
-    """List the devices that can be measured on."""
-    from profiler.cli import listing
+def collect(
+    stop: Annotated[bool, typer.Option("--stop", help="End runners that are still at work.")] = False,
+    store: Store = None,
+) -> int:
+    """Collect runs whose phone was unplugged or whose host went away; every other command does so in passing."""
+    from profiler.cli import fetching
 
-    return listing.devices(as_json=as_json)
+    return fetching.collect_all(store, stop=stop)
+
+
+@app.command()
+def install(
+    apk: Annotated[Path, typer.Argument(help="The runner app (.apk).")],
+    device: Annotated[str, typer.Option(help="Phone to install it on, as pixel9; android for any.")] = "android",
+    serial: Annotated[str | None, typer.Option(help="Which phone, where several are alike.")] = None,
+) -> int:
+    """Install the runner app on a phone, or update it; what is stored there stays."""
+    from profiler.cli import installing
+
+    return installing.install(apk, device, serial)
+
+
+@app.command()
+def devices(
+    profiles: Annotated[bool, typer.Option("--profiles", help="List every device that is known by name.")] = False,
+    as_json: Json = False,
+) -> int:
+    """List what is connected: which phone, in what state, and what to do where it is not ready."""
+    from profiler.cli.devices import devices as print_devices
+
+    return print_devices(profiles=profiles, as_json=as_json)
 
 
 @app.command()
@@ -445,8 +507,15 @@ def models(as_json: Json = False) -> int:
 
 
 @app.command()
-def doctor(store: Store = None, as_json: Json = False) -> int:
+def doctor(
+    device: Annotated[str | None, typer.Option(help="Look at this phone instead of this computer.")] = None,
+    serial: Annotated[str | None, typer.Option(help="Which phone, where several are alike.")] = None,
+    store: Store = None,
+    as_json: Json = False,
+) -> int:
     """Say what is there, what is missing, and how to get it."""
     from profiler.cli import diagnosis
+    from profiler.cli.phone_diagnosis import PhoneWanted
 
-    return diagnosis.doctor(store, as_json=as_json)
+    wanted = None if device in (None, "local") else PhoneWanted(str(device), serial)
+    return diagnosis.doctor(store, wanted, as_json=as_json)

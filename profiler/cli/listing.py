@@ -1,4 +1,4 @@
-"""`profile devices` and `profile models`: what is known by name."""
+"""`profile models`: what is known by name."""
 
 from __future__ import annotations
 
@@ -10,29 +10,12 @@ from rich.table import Table
 from profiler import catalog, plugins
 from profiler.bundle_files import load_manifest
 from profiler.cli.output import print_json, print_result
-from profiler.cli.places import open_device
-from profiler.clock import RealClock
 from profiler.exporting import ready_bundle
-from profiler.quantities import format_bytes, format_count
+from profiler.quantities import format_count
 from profiler.records.spec import ModelSpec
 from profiler.report.terminal import plain
 
 _WIDE = 160  # a model is one line in a log or a pipe
-
-
-def devices(*, as_json: bool) -> int:
-    """Print every device profile, with the unit at hand."""
-    found = {name: open_device(name, RealClock()).unit() for name in catalog.device_profiles()}
-    if as_json:
-        for unit in found.values():
-            print_json(unit)
-        return 0
-    table = _table("device", "processor", "cores", "memory", "system")
-    for name, unit in found.items():
-        cores, memory = str(unit.logical_cores or "unknown"), format_bytes(unit.memory_bytes)
-        table.add_row(name, escape(unit.processor or "unknown"), cores, memory, unit.operating_system)
-    print_result(table)
-    return 0
 
 
 def models(*, as_json: bool) -> int:
@@ -42,7 +25,7 @@ def models(*, as_json: bool) -> int:
         for spec in specs.values():
             print_json(spec)
         return 0
-    table = _table("model", "tasks", "image", "parameters", "licence, commercial use", "bundle", "weights")
+    table = table_of("model", "tasks", "image", "parameters", "licence, commercial use", "bundle", "weights")
     for name, spec in specs.items():
         table.add_row(name, *(escape(cell) for cell in _cells(spec)))
     print_result(table, plain_width=_WIDE)
@@ -72,7 +55,7 @@ def _counted(spec: ModelSpec) -> int | None:
     return sum(part.parameters for part in load_manifest(folder).components.values()) if folder else None
 
 
-def _table(*columns: str) -> Table:
+def table_of(*columns: str) -> Table:
     table = Table(box=None, pad_edge=False)
     for column in columns:
         table.add_column(column, no_wrap=column in ("model", "device", "image", "bundle"), overflow="fold")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +17,10 @@ from profiler.cli.licences import tell_licence
 from profiler.cli.output import notes, print_json, print_result, print_summary
 from profiler.cli.places import OpenDevice, open_policy, open_store, tidy, usable
 from profiler.cli.progress import ExportProgress, SessionProgress
-from profiler.clock import RealClock
+from profiler.clock import Clock, RealClock
+from profiler.devices.android.cool_down import LEAST_PERCENT
+from profiler.devices.device import Device
+from profiler.devices.power_switch import PowerSwitch
 from profiler.errors import InputError
 from profiler.exporting import ANY, Wanted, bundle_at, bundle_for, is_ready
 from profiler.inputs import Wishes, job_inputs, plan_for
@@ -31,6 +35,7 @@ from profiler.runner.engines.installed import engine_for
 from profiler.session import Order, bundle_use, measure
 
 _GAP_S, _MINUTES = 2.0, 10.0
+_REST_S = 60.0  # slow gauges refresh every 30 s
 _THREADS_PER_CORE = 16
 
 __all__ = ["How", "Judging", "Wanted", "Wishes", "profile"]
@@ -48,6 +53,15 @@ class How(NamedTuple):
     minutes: float | None
     threads: int | None
     timeout: float
+    untethered: bool = False
+    usb_power: str | None = None
+
+
+class Phone(NamedTuple):
+    """Which phone, and how much charge it must have."""
+
+    serial: str | None = None
+    least_battery: int = LEAST_PERCENT
 
 
 class Judging(NamedTuple):
@@ -69,6 +83,7 @@ def profile(
     store: Path | None,
     dry_run: bool,
     as_json: bool,
+    phone: Phone = Phone(),
     open_device: OpenDevice | None = None,
 ) -> int:
     """Measure, store, judge and print; return the exit code that the run's outcome stands for.
@@ -76,25 +91,37 @@ def profile(
     `model` is a name or folder that may have to be exported first, or the path of a bundle.
     """
     clock = RealClock()
-    if wanted.runtime is not None:
-        engine_for(wanted.runtime, wanted.backend)  # before an export that nothing here could run
-    device = (open_device or places.open_device)(device_name, clock)
-    policy = open_policy(judging.policy, judging.not_required)
+    _check_runtime(device_name, wanted)
     place = open_store(store)
-    if dry_run and isinstance(model, str) and not is_ready(model, wanted):
-        return _say_export_comes_first(model, as_json=as_json)
-    order = _order(_bundle(model, wanted), task, wishes, how)
-    for line in order.inputs.notes:
-        notes().print(plain(line, style="yellow"))
-    if dry_run:
-        return _say_what_would_be_done(order, device_name, place.root, as_json=as_json)
-    for line in tidy(place, clock):
-        notes().print(plain(line, style="dim"))
-    with SessionProgress(notes(), order) as progress:
-        run = measure(order, device, place, clock, progress.report)
+    if not dry_run:  # before a phone is taken: what waits to be collected may lie on the same one
+        for line in tidy(place, clock):
+            notes().print(plain(line, style="dim"))
+    with contextlib.closing(_opened(device_name, phone, clock, open_device)) as device:
+        policy = open_policy(judging.policy, judging.not_required)
+        if dry_run and isinstance(model, str) and not is_ready(model, wanted):
+            return _say_export_comes_first(model, as_json=as_json)
+        order = _order(_bundle(model, wanted), device, task, wishes, how)
+        for line in order.inputs.notes:
+            notes().print(plain(line, style="yellow"))
+        if dry_run:
+            return _say_what_would_be_done(order, device_name, place.root, as_json=as_json)
+        with SessionProgress(notes(), order) as progress:
+            run = measure(order, device, place, clock, progress.report)
     summary = summarise(run, place.folder(run.run_id), policy)
     print_json(summary) if as_json else print_summary(summary)
     return exit_code(run)
+
+
+def _check_runtime(device: str, wanted: Wanted) -> None:
+    """Refuse before an export what nothing here could run."""
+    if wanted.runtime is not None and catalog.device_profile(device).platform == "host":
+        engine_for(wanted.runtime, wanted.backend)
+
+
+def _opened(name: str, phone: Phone, clock: Clock, open_device: OpenDevice | None) -> Device:
+    if open_device is not None:
+        return open_device(name, clock)
+    return places.open_device(name, clock, phone.serial, least_battery=phone.least_battery)
 
 
 def exit_code(run: Run) -> int:
@@ -112,18 +139,30 @@ def _bundle(model: str | Path, wanted: Wanted) -> Path:
     return usable(folder, "a bundle", "Give it another name.")
 
 
-def _check_threads(threads: int | None) -> None:
-    """Refuse what would only wait for itself: far more threads than cores spin against each other for minutes."""
+def _power_switch(how: How) -> PowerSwitch | None:
+    if how.usb_power is None:
+        return None
+    if not how.untethered:
+        raise InputError("--usb-power has no meaning without --untethered", hint="Add --untethered.")
+    return PowerSwitch(how.usb_power)
+
+
+def _check_host(how: How) -> None:
+    """Refuse what makes no sense on a computer; far more threads than cores spin against each other for minutes."""
+    if how.untethered:
+        raise InputError("--untethered is for phones: nobody reads this computer's battery", hint="Leave it out.")
+    threads = how.threads
     most = _THREADS_PER_CORE * (os.cpu_count() or 1)
     if threads is not None and threads > most:
         raise InputError(f"{threads} threads are too many for this machine", hint=f"It takes up to {most}.")
 
 
-def _order(folder: Path, task: str | None, wishes: Wishes, how: How) -> Order:
+def _order(folder: Path, device: Device, task: str | None, wishes: Wishes, how: How) -> Order:
     """Check all that can be checked before anything is started."""
-    _check_threads(how.threads)
+    if device.profile.platform == "host":
+        _check_host(how)
     bundle = load_manifest(folder)
-    engine_for(bundle.recipe.runtime, bundle.recipe.backend)
+    device.engine_for(bundle.recipe)
     check_names(folder, bundle)
     check_files(folder, bundle, catalog.receipts())
     plan = plan_for(folder, bundle, _task(bundle, task, wishes), wishes.steps)
@@ -140,6 +179,9 @@ def _order(folder: Path, task: str | None, wishes: Wishes, how: How) -> Order:
         observer_pairs=how.observer_pairs,
         threads=how.threads,
         stall_timeout_s=how.timeout,
+        untethered=how.untethered,
+        rest_s=_REST_S if how.untethered else 0.0,
+        power_switch=_power_switch(how),
     )
 
 

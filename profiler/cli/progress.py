@@ -8,7 +8,8 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from profiler.quantities import NS_PER_S
+from profiler.devices.device import Transfer
+from profiler.quantities import NS_PER_S, format_bytes
 from profiler.records.event import Begin, IterationDone, Stop, Waiting
 from profiler.session import Order
 from profiler.session import Progress as SessionState
@@ -41,6 +42,9 @@ class ExportProgress:
         self._bar.update(self._task, description=f"export: {stage}", completed=done, total=total)
         if not self._console.is_terminal:
             self._console.print(f"export, {stage}", style="dim")
+
+
+_PHASES = {"away": "the phone is away and goes on by itself: connect it again to collect; Ctrl-C leaves that for later"}
 
 
 class SessionProgress:
@@ -77,8 +81,15 @@ class SessionProgress:
         elif isinstance(event, Waiting):
             self._bar.update(self._task, description=f"waiting: {event.reason}")
             self._say(f"waiting: {event.reason}")
+        elif state.transfer is not None:
+            self._push(state.transfer)
         elif event is None or isinstance(event, Stop):
-            self._enter(state.phase if event is None else "finishing")
+            self._enter(_PHASES.get(state.phase, state.phase) if event is None else "finishing")
+
+    def _push(self, transfer: Transfer) -> None:
+        self._enter("push the bundle")
+        done, total = format_bytes(transfer.done_bytes), format_bytes(transfer.total_bytes)
+        self._bar.update(self._task, description=f"push {transfer.file}: {done} of {total}")
 
     def _enter(self, phase: str) -> None:
         if phase == self._phase:

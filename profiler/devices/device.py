@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from profiler.devices.link import Link
+from profiler.errors import DeviceError
+from profiler.records.bundle import Bundle
 from profiler.records.device import Conditions, DeviceProfile, Unit
-from profiler.records.job import OnDisconnect
+from profiler.records.job import EngineName, OnDisconnect
 from profiler.records.message import RunnerHello
+from profiler.records.recipe import Recipe
+from profiler.records.run import ProcessExit
+
+
+class Away(DeviceError):
+    """The device cannot be reached now; what runs on it may go on, and is to be collected later."""
+
+
+class Place(NamedTuple):
+    """Where one runner process keeps its files: a folder here, and `<run id>/<number>` on a device of its own."""
+
+    folder: Path
+    name: str
+
+
+class Transfer(NamedTuple):
+    """How far a bundle's way to a device is."""
+
+    done_bytes: int
+    total_bytes: int
+    file: str
+
+
+class Ended(NamedTuple):
+    """How a runner process left: an exit code (negative: a signal) where it is known, and what the system says."""
+
+    code: int | None
+    exit: ProcessExit | None = None
 
 
 class Runner(Protocol):
@@ -19,15 +50,21 @@ class Runner(Protocol):
     hello: RunnerHello
     launch_ns: int
 
-    def end(self) -> int | None:
-        """Hang up and return the process's exit code, negative for a signal; None where it is not known."""
+    def end(self) -> Ended:
+        """Hang up, wait for the process, and tell how it left. Raises Away."""
 
 
 class Device(Protocol):
-    """A phone or machine that can run one fresh runner process at a time."""
+    """A phone or machine that can run one fresh runner process at a time.
+
+    Whatever is called may raise DeviceError, and Away where the device is gone.
+    """
 
     profile: DeviceProfile
     on_disconnect: OnDisconnect
+
+    def engine_for(self, recipe: Recipe) -> EngineName:
+        """Return the engine that runs a recipe there. Raises InputError where none does."""
 
     def unit(self) -> Unit:
         """Describe the unit at hand."""
@@ -35,11 +72,29 @@ class Device(Protocol):
     def conditions(self, storage: Path) -> Conditions:
         """Read the state it is in."""
 
+    def settled(self, tell: Callable[[str], None]) -> AbstractContextManager[None]:
+        """Bring it into a state to measure in, saying what is changed and waited for, and put all back afterwards."""
+
+    def bring(self, folder: Path, bundle: Bundle, tell: Callable[[Transfer], None]) -> str:
+        """Make a bundle's files available to a runner; return its folder as the runner names it."""
+
     def forget_files(self, files: Iterable[Path]) -> Literal["dropped", "unknown"]:
         """Drop files from the page cache, so that a cold load reads the disk; say whether that is sure."""
 
-    def launch(self, storage: Path, token: str) -> Runner:
-        """Start a fresh runner over a storage folder and shake hands. Raises DeviceError."""
+    def launch(self, place: Place, token: str) -> Runner:
+        """Start a fresh runner over the files that are in a place, and shake hands."""
 
-    def end_leftover(self, storage: Path) -> None:
-        """End a runner that an interrupted session left behind."""
+    def fetch(self, place: Place) -> None:
+        """Bring what a runner wrote into the folder of its place, as far as it came."""
+
+    def is_at_work(self, place: Place) -> bool:
+        """Tell whether a runner that outlived its host is still at work over a place, and is to be let finish."""
+
+    def recover(self, place: Place) -> None:
+        """End a runner that an interrupted session left behind, and fetch what it wrote."""
+
+    def clean(self, run_id: str) -> None:
+        """Remove what a run that is safely stored left on the device."""
+
+    def close(self) -> None:
+        """Give the device up, so that others may have it."""

@@ -45,7 +45,8 @@ class _Cut(RunnerLost):
 class Link:
     """One conversation; `alive` tells whether the runner's process is still there.
 
-    Raises OSError where the first connection cannot be opened.
+    It is asked after every quiet moment, and once the connection broke `alive_when_cut` instead: on a phone that costs
+    a round trip, which must not disturb a measurement. Raises OSError where the first connection cannot be opened.
     """
 
     def __init__(
@@ -53,11 +54,14 @@ class Link:
         open_connection: OpenConnection,
         alive: Callable[[], bool],
         *,
+        alive_when_cut: Callable[[], bool] | None = None,
         clock: Clock | None = None,
         reply_timeout_s: float = _REPLY_TIMEOUT_S,
     ) -> None:
         self._open_connection = open_connection
         self._alive = alive
+        self._alive_when_cut = alive_when_cut or alive
+        self.cut = False
         self._clock = clock or RealClock()
         self._reply_timeout_s = reply_timeout_s
         self._connection = open_connection()
@@ -131,7 +135,8 @@ class Link:
     def _resumed(self, cut: _Cut) -> Iterator[None]:
         """Open a new connection and take the conversation up where it broke; yield each moment that this takes."""
         pause_s = MOMENT_S / _RETRIES_A_MOMENT
-        while self._job_id is not None and self._alive() and self._retries * pause_s < self._away_s:
+        self.cut = True
+        while self._job_id is not None and self._alive_when_cut() and self._retries * pause_s < self._away_s:
             if self._retries:
                 self._clock.sleep(pause_s)
             self._retries += 1
@@ -141,6 +146,7 @@ class Link:
                 self._reconnect(self._job_id)
             except (OSError, _Cut):
                 continue
+            self.cut = False
             return
         raise cut
 
@@ -161,6 +167,10 @@ class Link:
             self._send(Bye())
         except RunnerLost:
             pass
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """End the connection without a word: a runner that may finish by itself does."""
         self._connection.close()
 
     def _send(self, message: Any) -> None:

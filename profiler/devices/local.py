@@ -10,7 +10,7 @@ import platform
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -18,13 +18,17 @@ import psutil
 
 from profiler import codec
 from profiler.clock import Clock, Deadline
+from profiler.devices.device import Ended, Place, Transfer
 from profiler.devices.link import Link, connect
 from profiler.devices.power_saving import power_saving
 from profiler.errors import DeviceError, InputError, ProtocolError, RunnerLost
+from profiler.records.bundle import Bundle
 from profiler.records.device import Conditions, DeviceProfile, Power, Unit
-from profiler.records.job import OnDisconnect
+from profiler.records.job import EngineName, OnDisconnect
 from profiler.records.message import ADDRESS_FILE, TOKEN_FILE, RunnerAddress, RunnerHello
+from profiler.records.recipe import Recipe
 from profiler.runner import clock_limits
+from profiler.runner.engines.installed import engine_for
 from profiler.runner.gauges import EnvironmentGauge, usable_cores
 
 LOG_FILE = "runner.log"
@@ -56,13 +60,13 @@ class LocalRunner:
         self.launch_ns = launch_ns
         self._end_s = end_s
 
-    def end(self) -> int | None:
+    def end(self) -> Ended:
         """Hang up, wait for the process, and return its exit code (negative: the signal that killed it).
 
         None where it did not leave in time and was killed from here: that signal is no fault of the model's.
         """
         self.link.close()
-        return _wait(self._process, seconds=self._end_s)
+        return Ended(_wait(self._process, seconds=self._end_s))
 
 
 class LocalDevice:
@@ -82,6 +86,10 @@ class LocalDevice:
         self._clock = clock
         self._program = program
         self._patience = patience
+
+    def engine_for(self, recipe: Recipe) -> EngineName:
+        """Return the engine that runs a recipe here. Raises InputError, MissingExtra or UnknownName."""
+        return engine_for(recipe.runtime, recipe.backend)
 
     def unit(self) -> Unit:
         """Describe this machine."""
@@ -117,13 +125,22 @@ class LocalDevice:
             cpu_frequency_max_khz=clock_limits.frequency_max_khz(),
         )
 
+    def settled(self, tell: Callable[[str], None]) -> contextlib.AbstractContextManager[None]:
+        """Change nothing: a computer is its user's."""
+        return contextlib.nullcontext()
+
+    def bring(self, folder: Path, bundle: Bundle, tell: Callable[[Transfer], None]) -> str:
+        """Leave a bundle where it is."""
+        return str(folder)
+
     def forget_files(self, files: Iterable[Path]) -> Literal["dropped", "unknown"]:
         """Drop files from the page cache; `unknown` where the kernel keeps them or will not tell."""
         dropped = [_drop(path) for path in files]
         return "dropped" if dropped and all(dropped) else "unknown"
 
-    def launch(self, storage: Path, token: str) -> LocalRunner:
-        """Start a runner over `storage` and shake hands. Raises RunnerLost or ProtocolError."""
+    def launch(self, place: Place, token: str) -> LocalRunner:
+        """Start a runner over a place's folder and shake hands. Raises RunnerLost or ProtocolError."""
+        storage = place.folder
         (storage / TOKEN_FILE).write_text(token)
         start_ns = self._clock.boot_ns()
         process = _start(self._program, storage)
@@ -149,14 +166,28 @@ class LocalDevice:
         except InputError as error:
             raise ProtocolError(f"the runner does not say where it listens: {error}") from error
 
-    def end_leftover(self, storage: Path) -> None:
-        """End the runner that an interrupted session left over `storage`, if it is still there."""
+    def fetch(self, place: Place) -> None:
+        """Leave a runner's files where it wrote them."""
+
+    def is_at_work(self, place: Place) -> bool:
+        """Say no: a runner here leaves soon after its host."""
+        return False
+
+    def recover(self, place: Place) -> None:
+        """End the runner that an interrupted session left over a place's folder, if it is still there."""
+        storage = place.folder
         deadline = Deadline(self._patience.end_s, self._clock)
         for process in psutil.process_iter():
             if _serves(process, storage):
                 _kill(process)
                 while _serves(process, storage) and not deadline.passed():
                     self._clock.sleep(0.005)
+
+    def clean(self, run_id: str) -> None:
+        """Do nothing: a session's folder is all that there is."""
+
+    def close(self) -> None:
+        """Do nothing: this machine is not taken."""
 
 
 def _drop(path: Path) -> bool:

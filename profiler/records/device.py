@@ -2,21 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from profiler.records.record import Record, SchemaVersion
+import msgspec
+
+from profiler.records.record import Name, Record, SchemaVersion
 
 Platform = Literal["host", "android"]
+Month = Annotated[str, msgspec.Meta(pattern="^20[0-9]{2}-(0[1-9]|1[0-2])$")]
 
 
 class DeviceProfile(Record):
-    """What is true of every unit of a device model (`device_profiles/*.toml`)."""
+    """What is true of every unit of a device model (`device_profiles/*.toml`).
+
+    A fact that no source supports is left out: null, or empty where there can be several. `models` and `codenames` are
+    what `getprop` prints as `ro.product.model` and `ro.product.device`: they tell which profile a phone has, so none
+    stands in two profiles. `soc_models` are values of `ro.soc.model` or `ro.board.platform`. `memory_bytes` and
+    `storage_bytes` are the variants sold, as far as known: memory in whole GiB, storage in decimal GB. `released` is
+    the month of its first sale or announcement. `sources` say in brackets what they support.
+    """
 
     schema_version: SchemaVersion = 1
-    name: str
+    name: Name
     title: str
     platform: Platform
     is_phone: bool
+    maker: str | None = None
+    models: tuple[str, ...] = ()
+    codenames: tuple[str, ...] = ()
+    soc: str | None = None
+    soc_models: tuple[str, ...] = ()
+    gpu: str | None = None
+    npu: str | None = None
+    memory_bytes: tuple[int, ...] = ()
+    storage_bytes: tuple[int, ...] = ()
+    display_hz: int | None = None
+    released: Month | None = None
+    sources: tuple[str, ...] = ()
     notes: str = ""
 
 

@@ -135,6 +135,13 @@ class Waiting(Event, tag="waiting"):
     reason: str
 
 
+class Rest(Event, tag="rest"):
+    """The device idled on purpose between two moments, the model loaded: what it draws without work."""
+
+    start_boot_ns: int
+    end_boot_ns: int
+
+
 class Canary(Event, tag="canary"):
     """How long the runner's own small workload took: it changes with the processor, not with the model.
 
@@ -165,4 +172,4 @@ class Stop(Event, tag="stop"):
     memory: MemoryReading
 
 
-AnyEvent = Idle | Begin | LoadDone | IterationDone | Trace | Canary | Waiting | Artifact | Stop
+AnyEvent = Idle | Begin | LoadDone | IterationDone | Trace | Canary | Waiting | Rest | Artifact | Stop

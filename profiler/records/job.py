@@ -48,7 +48,8 @@ class Job(Record):
     """One measurement in one runner process.
 
     `bundle` is a folder on the device. The first image after loading is the cold one; `warmups`,
-    `repeats` and `observer_pairs` (timed images with the samplers on and off in turn) follow it.
+    `repeats` and `observer_pairs` (timed images with the samplers on and off in turn) follow it. `untethered` has the
+    timed images wait until there is no external power, and `rest_s` for so long doing nothing: energy's baseline.
     """
 
     schema_version: SchemaVersion = 2
@@ -65,3 +66,5 @@ class Job(Record):
     measurement: Measurement
     sampling: Sampling
     on_disconnect: OnDisconnect
+    untethered: bool = False
+    rest_s: float = 0.0

@@ -36,6 +36,8 @@ class Settings(Record):
     repeats: int
     cold_starts: int
     made_up_inputs: tuple[str, ...] = ()
+    untethered: bool = False
+    rest_s: float = 0.0
 
 
 class BundleUse(Record):
@@ -72,6 +74,46 @@ class CanarySample(Record):
     duration_ns: int
 
 
+class Energy(Record):
+    """What timed images drew by one meter: `joules` for `images` within `window_s`, and `rest_watts` at rest before.
+
+    `power_rails` sums what the device meters of its parts, plugged in or not; the other two see all that the battery
+    gives. `readings` counts distinct ones, and `evidence` says by what a unit and sign are known.
+    """
+
+    source: Literal["power_rails", "charge_counter", "battery_current"]
+    joules: float
+    images: int
+    window_s: float
+    readings: int
+    rest_watts: float | None
+    evidence: str
+
+
+class ProcessExit(Record):
+    """How a device's system says that a runner process ended; `evidence` is its own text.
+
+    `resident_bytes` is what the process held then, where it is told.
+    """
+
+    kind: Literal[
+        "low_memory",
+        "crash",
+        "native_crash",
+        "not_responding",
+        "signalled",
+        "stopped",
+        "frozen",
+        "too_much_work",
+        "restarted",
+        "other",
+    ]
+    detail: str
+    signal: int | None
+    resident_bytes: int | None
+    evidence: str
+
+
 class ProcessRecord(Record):
     """One runner process of the session: its loads, memory, and how it ended.
 
@@ -93,6 +135,7 @@ class ProcessRecord(Record):
     idle_memory: MemoryReading | None
     memory: MemoryReading | None
     last_seq: int
+    exit: ProcessExit | None = None
 
 
 class ImageFile(Record):
@@ -113,6 +156,8 @@ class Doubt(Record):
     kind: Literal[
         "not_a_phone",
         "virtual_device",
+        "synthetic",
+        "unknown_model",
         "random_weights",
         "made_up_inputs",
         "broken_clock",
@@ -122,6 +167,7 @@ class Doubt(Record):
         "low_battery",
         "on_battery",
         "power_save",
+        "not_foreground",
         "background_load",
         "oversubscribed",
         "blank_image",
@@ -159,7 +205,10 @@ class SessionHeader(Record):
 
 
 class Session(SessionHeader):
-    """An open session (`session.json`); whoever finds it without an owner collects it."""
+    """An open session (`session.json`); whoever finds it without an owner collects it.
+
+    `storage` is where its runners' files are: a folder here, or on a device that has files of its own.
+    """
 
     schema_version: SchemaVersion = 2
     token: str
@@ -177,12 +226,17 @@ class Launch(Record):
     runner_version: str | None
     engine: str | None
     exit_code: int | None = None
+    exit: ProcessExit | None = None
+    virtual: bool = False
+    synthetic: bool = False
 
 
 class Run(SessionHeader):
     """The stored record (`run.json`); traces stay in the journals beside it.
 
-    `temperature_reason` says why `max_temperature_millicelsius` is missing.
+    `temperature_reason` says why `max_temperature_millicelsius` is missing, `energy_reason` why `energy` is. The first
+    meter in `energy` is the one to quote. `virtual` and `synthetic` are what the runner said of itself: that its device
+    is simulated, and its work only modelled.
     """
 
     schema_version: SchemaVersion = 2
@@ -200,3 +254,8 @@ class Run(SessionHeader):
     temperature_reason: str | None
     doubts: tuple[Doubt, ...]
     canaries: tuple[CanarySample, ...] = ()
+    energy: tuple[Energy, ...] = ()
+    energy_reason: str | None = None
+    virtual: bool = False
+    synthetic: bool = False
+    conditions_after: Conditions | None = None

@@ -7,7 +7,7 @@ from profiler.records.event import Outcome
 from profiler.records.policy import Margin, Metric
 from profiler.records.recipe import Recipe
 from profiler.records.record import Record, SchemaVersion, Task
-from profiler.records.run import Doubt
+from profiler.records.run import Doubt, Energy
 from profiler.records.spec import Licence
 
 
@@ -127,7 +127,7 @@ class Summary(Record):
     """One run, summed up; `threads` is null where the runtime chose, `height` and `width` where no image comes out.
 
     `peak_memory_bytes` is null where a process was killed; `peak_memory_at_least_bytes` is the largest peak of the
-    `memory_processes` that lived to tell theirs.
+    `memory_processes` that lived to tell theirs. `energy_joules` is that of one image, by the first meter in `energy`.
     """
 
     schema_version: SchemaVersion = 2
@@ -169,3 +169,4 @@ class Summary(Record):
     canary_ratio: float | None = None
     peak_memory_at_least_bytes: int | None = None
     memory_processes: int = 0
+    energy: tuple[Energy, ...] = ()

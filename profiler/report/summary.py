@@ -28,9 +28,6 @@ from profiler.records.summary import (
 )
 from profiler.validity import clock_fault, memory_fault
 
-_NO_METER = "not measured: this version reads no energy meter"
-_PLUGGED = "not measured: the device was on external power"
-
 
 def summarise(run: Run, folder: Path, policy: Policy) -> Summary:
     """Sum a run up; `folder` is where its images are."""
@@ -64,8 +61,9 @@ def summarise(run: Run, folder: Path, policy: Policy) -> Summary:
         idle_memory_bytes=_largest(p.idle_memory for p in run.processes),
         memory_definition=next((p.memory.definition for p in run.processes if p.memory), None),
         observer_effect=_observer(clocked),
-        energy_joules=None,
-        energy_reason=_PLUGGED if run.conditions.power.external_power else _NO_METER,
+        energy_joules=run.energy[0].joules / run.energy[0].images if run.energy else None,
+        energy_reason=run.energy_reason or (None if run.energy else "not measured"),
+        energy=run.energy,
         thermal=_thermal(run),
         doubts=run.doubts,
         tier=_tier(tiers.judge(policy, measured(run, latency)), policy),

@@ -12,6 +12,7 @@ from rich.text import Text
 from profiler.quantities import format_bytes, format_ns
 from profiler.records.policy import Margin, Metric
 from profiler.records.recipe import Recipe
+from profiler.records.run import Energy
 from profiler.records.summary import LatencySummary, Summary
 
 _PROVENANCE = {"stated": "stated by its source", "inferred": "inferred from it", "chosen": "chosen here"}
@@ -149,9 +150,32 @@ def rows(summary: Summary) -> Iterator[tuple[str, str]]:
     yield "peak memory", _memory(summary)
     yield "size", _sizes(summary)
     yield from _observer_row(summary)
-    yield "energy", summary.energy_reason or "unknown"
+    yield from _energy_rows(summary)
     yield "temperature", _temperature(summary)
     yield "licence", f"{summary.licence.name}, commercial use {summary.licence.commercial_use}"
+
+
+_METERS = {
+    "power_rails": "power rails",
+    "charge_counter": "the battery's charge counter",
+    "battery_current": "the battery's current",
+}
+
+
+def _energy_rows(summary: Summary) -> Iterator[tuple[str, str]]:
+    if not summary.energy:
+        yield "energy", summary.energy_reason or "unknown"
+    for number, found in enumerate(summary.energy):
+        yield "  also" if number else "energy", _energy(found)
+
+
+def _energy(found: Energy) -> str:
+    image = f"{found.joules / found.images:.3g} J an image"
+    rest = f", {found.rest_watts:.3g} W at rest" if found.rest_watts is not None else ""
+    return (
+        f"{image} ({found.joules / found.window_s:.3g} W{rest}), {_METERS[found.source]}, "
+        f"{counted(found.readings, 'reading')} in {found.window_s:.3g} s; {found.evidence}"
+    )
 
 
 def _engine(summary: Summary) -> str:

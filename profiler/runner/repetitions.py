@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from profiler.clock import Clock, Deadline
 from profiler.records.job import Measurement
+from profiler.runner.patience import NotReady, Patience
 from profiler.runner.readiness import Readiness
 
 READY_TIMEOUT_S = 600.0
-SIGN_OF_LIFE_S = 5.0
 _LEAST_GAP_S = 0.5  # to see what else is running
 _LEAST_LOOK_S = 2.0
 
 
-class NotReady(Exception):
-    """The readiness gate did not open before its deadline."""
-
-
 class Repetitions:
-    """Numbers the timed images and waits between them.
-
-    `check` raises where the job is to stop; `waiting` hears why there is a wait, and again every few seconds.
-    """
+    """Numbers the timed images and waits between them."""
 
     def __init__(
         self,
@@ -30,19 +23,16 @@ class Repetitions:
         repeats: int,
         clock: Clock,
         readiness: Readiness,
-        *,
-        check: Callable[[], None],
-        waiting: Callable[[str], object],
+        patience: Patience,
     ) -> None:
         self._measurement = measurement
         self._repeats = repeats
         self._clock = clock
         self._readiness = readiness
-        self._check = check
-        self._waiting = waiting
+        self._patience = patience
 
     def __iter__(self) -> Iterator[int]:
-        """Yield each image's number once it may begin. Raises NotReady, and what `check` raises."""
+        """Yield each image's number once it may begin. Raises NotReady, and what its patience raises."""
         if self._measurement.kind == "sustained":
             yield from self._for_minutes(self._measurement.minutes or 0)
             return
@@ -63,17 +53,8 @@ class Repetitions:
         limit = Deadline(gap_s + READY_TIMEOUT_S, self._clock)
         self._readiness.begin()
         pause_s = max(gap_s, _LEAST_GAP_S)
-        self._wait(pause_s, f"a pause of {pause_s:g} s")
+        self._patience.wait(pause_s, f"a pause of {pause_s:g} s")
         while (lack := self._readiness.lack()) is not None:
             if limit.passed():
                 raise NotReady(f"not_ready: {lack}, after {READY_TIMEOUT_S:.0f} s of waiting")
-            self._wait(_LEAST_LOOK_S, lack)
-
-    def _wait(self, seconds: float, reason: str) -> None:
-        deadline, silence = Deadline(seconds, self._clock), Deadline(0, self._clock)
-        while not deadline.passed():
-            self._check()
-            if silence.passed():
-                self._waiting(reason)
-                silence = Deadline(SIGN_OF_LIFE_S, self._clock)
-            self._clock.sleep(min(0.05, max(deadline.left_s(), 0.001)))
+            self._patience.wait(_LEAST_LOOK_S, lack)

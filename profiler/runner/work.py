@@ -19,14 +19,27 @@ from profiler.errors import ProfilerError
 from profiler.journal import Journal
 from profiler.plan_rules import check_plan
 from profiler.quantities import NS_PER_MS
-from profiler.records.event import Artifact, Begin, Canary, Idle, IterationDone, LoadDone, Outcome, Phase, Stop, Waiting
+from profiler.records.event import (
+    Artifact,
+    Begin,
+    Canary,
+    Idle,
+    IterationDone,
+    LoadDone,
+    Outcome,
+    Phase,
+    Rest,
+    Stop,
+    Waiting,
+)
 from profiler.records.job import Job
 from profiler.runner import canary
 from profiler.runner.engines.engine import Engine, EngineFailure
 from profiler.runner.gauges import MemoryGauge, WorkGauge, usable_cores
 from profiler.runner.interpreter import BrokenImage, Cancelled, Image, Interpreter, Iteration, Watcher, file_constants
+from profiler.runner.patience import NotReady, Patience, wait_untethered
 from profiler.runner.readiness import Readiness
-from profiler.runner.repetitions import NotReady, Repetitions
+from profiler.runner.repetitions import Repetitions
 from profiler.runner.tracer import Tracer
 
 _DISTINCT_IMAGES = 8
@@ -148,6 +161,7 @@ class Work:
         self._iterate(interpreter, inputs, "cold", 0)
         for number in range(self._job.warmups):
             self._iterate(interpreter, inputs, "warmup", number)
+        self._rest()
         self._tracer.look()
         for number in self._repetitions():
             self._iterate(interpreter, inputs, "timed", number)
@@ -175,14 +189,20 @@ class Work:
 
     def _repetitions(self) -> Repetitions:
         job = self._job
-        return Repetitions(
-            job.measurement,
-            job.repeats,
-            self._clock,
-            self._readiness(),
-            check=self._watcher.check,
-            waiting=lambda reason: self._journal.append(Waiting, reason=reason),
-        )
+        return Repetitions(job.measurement, job.repeats, self._clock, self._readiness(), self._patience())
+
+    def _patience(self) -> Patience:
+        return Patience(self._clock, self._watcher.check, lambda reason: self._journal.append(Waiting, reason=reason))
+
+    def _rest(self) -> None:
+        """Wait for the cable to be pulled where the job is untethered, then idle, while the gauges are read."""
+        patience = self._patience()
+        if self._job.untethered:
+            wait_untethered(patience, lambda: self._tracer.environment.battery()[1])
+        if self._job.rest_s:
+            start_ns = self._clock.boot_ns()
+            patience.wait(self._job.rest_s, f"a rest of {self._job.rest_s:g} s, as a baseline for energy")
+            self._journal.append(Rest, start_boot_ns=start_ns, end_boot_ns=self._clock.boot_ns())
 
     def _readiness(self) -> Readiness:
         return Readiness(

@@ -16,7 +16,7 @@ from profiler.records.message import MAX_LINE_BYTES
 from tests.messages_for_tests import make_failed_journal, make_journal, make_replies
 from tests.records_for_tests import make_job, make_plan
 
-HELLO, INSPECTION, ACCEPTED, WRONG_TOKEN, _ = (codec.encode(reply) + b"\n" for reply in make_replies())
+HELLO, INSPECTION, ACCEPTED, WRONG_TOKEN, *_ = (codec.encode(reply) + b"\n" for reply in make_replies())
 
 
 class FakeRunner:

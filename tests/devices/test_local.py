@@ -12,6 +12,7 @@ import pytest
 
 from profiler.catalog import device_profile
 from profiler.clock import RealClock
+from profiler.devices.device import Place
 from profiler.devices.link import Link
 from profiler.devices.local import LOG_FILE, LocalDevice, LocalRunner, log_tail
 from profiler.errors import RunnerLost
@@ -105,13 +106,13 @@ def test_no_files_at_all_are_not_called_dropped(device: LocalDevice) -> None:
 
 
 def test_a_runner_starts_shakes_hands_and_leaves_when_it_is_hung_up_on(device: LocalDevice, tmp_path: Path) -> None:
-    runner = device.launch(tmp_path, "secret")
+    runner = device.launch(Place(tmp_path, "run/0"), "secret")
     assert (tmp_path / TOKEN_FILE).read_text() == "secret"
     assert (tmp_path / ADDRESS_FILE).is_file()
     assert runner.hello.platform == "python"
     assert runner.launch_ns > 0
     assert psutil.pid_exists(runner.hello.pid)
-    assert runner.end() == 0
+    assert runner.end().code == 0
     assert not psutil.pid_exists(runner.hello.pid)
 
 
@@ -120,7 +121,7 @@ def test_a_runner_that_ends_at_once_is_told_of_with_the_last_line_of_its_log(
 ) -> None:
     (tmp_path / f".{ADDRESS_FILE}").mkdir()  # it cannot write there where it listens
     with pytest.raises(RunnerLost, match=r"ended at once \(exit 1\): IsADirectoryError"):
-        device.launch(tmp_path, "secret")
+        device.launch(Place(tmp_path, "run/0"), "secret")
 
 
 def test_a_log_that_says_nothing_is_said_to_say_nothing(tmp_path: Path) -> None:
@@ -135,7 +136,7 @@ def test_a_leftover_runner_is_ended_and_nobody_elses(device: LocalDevice, tmp_pa
     mine = spawn("profiler.runner", str(tmp_path / "0"))
     anothers = spawn("profiler.runner", str(tmp_path / "1"))
     no_runner = spawn("an editor", str(tmp_path / "0"))
-    device.end_leftover(tmp_path / "0")
+    device.recover(Place(tmp_path / "0", "run/0"))
     assert mine.wait(20) == -9
     assert anothers.poll() is None
     assert no_runner.poll() is None
@@ -147,7 +148,7 @@ def test_a_leftover_is_found_whatever_link_to_the_store_it_was_started_over(
     (tmp_path / "store").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "store")
     mine = spawn("profiler.runner", str(tmp_path / "link" / "0"))
-    device.end_leftover(tmp_path / "store" / "0")
+    device.recover(Place(tmp_path / "store" / "0", "run/0"))
     assert mine.wait(20) == -9
 
 
@@ -156,7 +157,7 @@ def test_ending_a_leftover_does_not_wait_for_one_that_nobody_reaps(
 ) -> None:
     zombie = spawn("profiler.runner", str(tmp_path))
     zombie.kill()  # and it is not waited for
-    device.end_leftover(tmp_path)
+    device.recover(Place(tmp_path, "run/0"))
     assert zombie.wait(20) == -9
 
 
@@ -171,10 +172,10 @@ def linked_runner(process: subprocess.Popen[bytes], end_s: float = 10.0) -> Loca
 def test_a_runner_killed_by_the_system_gives_the_signal(spawn: Spawn) -> None:
     process = spawn()
     process.kill()
-    assert linked_runner(process).end() == -9
+    assert linked_runner(process).end().code == -9
 
 
 def test_a_runner_that_had_to_be_killed_from_here_gives_no_exit_code(spawn: Spawn) -> None:
     process = spawn()
-    assert linked_runner(process, end_s=0.0).end() is None
+    assert linked_runner(process, end_s=0.0).end().code is None
     assert process.poll() == -9

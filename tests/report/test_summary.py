@@ -9,13 +9,13 @@ from msgspec.structs import replace
 from profiler import codec
 from profiler.catalog import policy
 from profiler.quantities import NS_PER_S
-from profiler.records import device, job
+from profiler.records import job
 from profiler.records.event import StageTime
 from profiler.records.run import ImageFile, Run
 from profiler.records.summary import Summary
 from profiler.report.summary import protocol_text, stage_medians, summarise
 from tests.records_for_tests import BOOT_NS, LATENCIES_NS, SHA_IMAGE, make_memory
-from tests.runs_for_tests import make_conditions, make_process, make_run, make_sample, make_samples
+from tests.runs_for_tests import make_energy, make_process, make_run, make_sample, make_samples
 
 FOLDER = Path("/store/runs/day/run")
 
@@ -150,11 +150,16 @@ def test_the_protocol_is_named_with_its_parameter(measurement: job.Measurement, 
     assert protocol_text(make_run(measurement=measurement)) == text
 
 
-def test_energy_is_missing_with_the_reason_that_holds() -> None:
-    plugged = make_conditions(power=device.Power(battery_percent=80.0, external_power=True))
-    assert summary_of().energy_joules is None
-    assert "no energy meter" in (summary_of().energy_reason or "")
-    assert "external power" in (summary_of(conditions=plugged).energy_reason or "")
+def test_energy_is_that_of_one_image_by_the_first_meter() -> None:
+    rails, battery = make_energy(), make_energy(source="battery_current", joules=240.0)
+    summary = summary_of(energy=(rails, battery))
+    assert (summary.energy_joules, summary.energy_reason) == (rails.joules / rails.images, None)
+    assert summary.energy == (rails, battery)
+
+
+def test_energy_is_missing_with_the_reason_that_the_run_gives() -> None:
+    summary = summary_of(energy_reason="the device was on external power")
+    assert (summary.energy_joules, summary.energy_reason) == (None, "the device was on external power")
 
 
 def test_files_are_named_where_they_lie() -> None:

@@ -9,8 +9,9 @@ from profiler.clock import FakeClock
 from profiler.quantities import NS_PER_S
 from profiler.records.job import Measurement
 from profiler.runner.interpreter import Cancelled
+from profiler.runner.patience import NotReady, Patience
 from profiler.runner.readiness import Readiness
-from profiler.runner.repetitions import READY_TIMEOUT_S, NotReady, Repetitions
+from profiler.runner.repetitions import READY_TIMEOUT_S, Repetitions
 
 
 def repetitions(
@@ -23,7 +24,7 @@ def repetitions(
     waiting: Callable[[str], object] = lambda reason: None,
 ) -> Repetitions:
     readiness = Readiness(lambda: None, others, lambda: 1, cool_canary_ns=1, cores=1)
-    return Repetitions(measurement, repeats, clock, readiness, check=check, waiting=waiting)
+    return Repetitions(measurement, repeats, clock, readiness, Patience(clock, check, waiting))
 
 
 def test_a_burst_waits_for_nothing() -> None:

@@ -16,7 +16,7 @@ from profiler.clock import FakeClock
 from profiler.inputs import Wishes
 from profiler.journal import JOURNAL_FILE, Journal, read_journal
 from profiler.quantities import NS_PER_S
-from profiler.records.event import AnyEvent, Artifact, Begin, Idle, IterationDone, LoadDone, Stop
+from profiler.records.event import AnyEvent, Artifact, Begin, Idle, IterationDone, LoadDone, Rest, Stop
 from profiler.records.job import InputFile, Job, Measurement
 from profiler.records.plan import Output
 from profiler.runner.engines.engine import Engine, EngineFailure
@@ -229,6 +229,23 @@ def test_a_job_of_a_phone_finds_its_bundle_where_the_phones_files_begin(small_bu
         other_cpu_percent=lambda: 0.0,
     ).run()
     assert stop_of(list(read_journal(journal.path))).outcome == "completed"
+
+
+def test_a_rest_before_the_timed_images_is_kept_with_its_moments(small_bundle: Path, tmp_path: Path) -> None:
+    job = replace(make_small_job(small_bundle, tmp_path, repeats=1), rest_s=30.0)
+    events = do(job, tmp_path, fake_engine)
+    (rest,) = of(events, Rest)
+    assert rest.end_boot_ns - rest.start_boot_ns == pytest.approx(30 * NS_PER_S, rel=0.01)
+    timed = next(event for event in of(events, IterationDone) if event.phase == "timed")
+    assert rest.end_boot_ns <= timed.start_boot_ns
+
+
+def test_an_untethered_job_on_a_machine_without_a_battery_is_aborted_with_the_reason(
+    small_bundle: Path, tmp_path: Path
+) -> None:
+    stop = stop_of(do(replace(make_small_job(small_bundle, tmp_path, repeats=1), untethered=True), tmp_path))
+    assert stop.outcome == "aborted"
+    assert "external power" in (stop.reason or "")
 
 
 def test_inputs_other_than_the_jobs_are_refused(small_bundle: Path, tmp_path: Path) -> None:

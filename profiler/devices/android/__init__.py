@@ -1,0 +1,1 @@
+"""Android phones: what is said to them, and what they say about themselves."""

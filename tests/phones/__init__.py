@@ -1,0 +1,1 @@
+"""Virtual phones: they speak the wire protocol of a real one, and what they measure is known."""

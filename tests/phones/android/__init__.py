@@ -1,0 +1,1 @@
+"""A virtual Android phone over the real ADB transport."""

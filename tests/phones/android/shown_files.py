@@ -1,0 +1,48 @@
+"""Files of /proc and /sys as the model has them now."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+
+class ShownFiles:
+    """Keep files up to date with what `files` says; None: nobody but the system may read it."""
+
+    def __init__(self, root: Path, files: Callable[[], Mapping[str, bytes | None]]) -> None:
+        self._root = root
+        self._files = files
+        self._written: dict[str, bytes | None] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+        self._temporary = root / ".sim" / "new"
+
+    def close(self) -> None:
+        """Write no more: the folder is about to go."""
+        with self._lock:
+            self._closed = True
+
+    def refresh(self) -> None:
+        """Write what has changed, each file whole before it is seen, and remove what is gone."""
+        with self._lock:
+            if self._closed:
+                return
+            now = dict(self._files())
+            for path in self._written.keys() - now.keys():
+                self._remove(self._root / path.lstrip("/"))
+            for path, content in now.items():
+                if path not in self._written or self._written[path] != content:
+                    self._write(self._root / path.lstrip("/"), content)
+            self._written = now
+
+    def _remove(self, path: Path) -> None:
+        path.unlink(missing_ok=True)
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()  # `/proc/PID` of a process that is gone
+
+    def _write(self, target: Path, content: bytes | None) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._temporary.write_bytes(content or b"")
+        self._temporary.chmod(0o000 if content is None else 0o444)
+        self._temporary.rename(target)
