@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tests.phones.android.ask_server import FOLDER
+
 
 class ShownFiles:
     """Keep files up to date with what `files` says; None: nobody but the system may read it."""
@@ -14,12 +16,15 @@ class ShownFiles:
         self._root = root
         self._files = files
         self._written: dict[str, bytes | None] = {}
+        self._closed = False
         self._lock = threading.Lock()
-        self._temporary = root / ".sim" / "new"
+        self._temporary = root / FOLDER / "new"
 
     def refresh(self) -> None:
         """Write what has changed, each file whole before it is seen, and remove what is gone."""
         with self._lock:
+            if self._closed:
+                return
             now = dict(self._files())
             for path in self._written.keys() - now.keys():
                 self._remove(self._root / path.lstrip("/"))
@@ -27,6 +32,11 @@ class ShownFiles:
                 if path not in self._written or self._written[path] != content:
                     self._write(self._root / path.lstrip("/"), content)
             self._written = now
+
+    def close(self) -> None:
+        """Write no more."""
+        with self._lock:
+            self._closed = True
 
     def _remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
