@@ -16,6 +16,7 @@ from profiler import codec, energy, validity
 from profiler.bundle_files import sha256_of
 from profiler.errors import InvalidRecord
 from profiler.journal import JOURNAL_FILE, read_journal
+from profiler.records.device import Conditions
 from profiler.records.event import (
     AnyEvent,
     Artifact,
@@ -50,6 +51,7 @@ S = TypeVar("S", IterationSample, CanarySample)
 
 SOURCE_IMAGE = "source.png"
 LAUNCH_FILE = "launch-{}.json"
+AFTER_FILE = "after.json"
 _KILLED = {
     -9: "killed by signal 9 (SIGKILL), as the system does when memory runs out",
     -6: "aborted (SIGABRT)",
@@ -128,6 +130,9 @@ def _build(header: Session, folder: Path, building: Path, ended_wall_ns: int, en
         **_temperature(processes),
         doubts=(),
         canaries=tuple(sample for process in processes for sample in _canaries(process)),
+        virtual=any(process.launch.virtual for process in processes),
+        synthetic=any(process.launch.synthetic for process in processes),
+        conditions_after=codec.read(after, Conditions) if (after := folder / AFTER_FILE).is_file() else None,
     )
     traces = tuple(trace_of(process.launch.process, process.events) for process in processes)
     drawn = _energy(run, traces, processes)

@@ -71,7 +71,8 @@ def energy(images: Sequence[IterationSample], samples: Sequence[EnvironmentSampl
             found += meter(images, samples, rest)
         except Unknown as unknown:
             reasons.append(str(unknown))
-    return Found(tuple(found), None if found else reasons[-1])
+    told = [reason for reason in dict.fromkeys(reasons) if reason != NO_GAUGE] or [NO_GAUGE]
+    return Found(tuple(found), None if found else "; ".join(told))
 
 
 def _power_rails(

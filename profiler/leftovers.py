@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from profiler.clock import Clock
 from profiler.collecting import Ending, collect, has_launch, process_folder
@@ -23,24 +23,28 @@ class SetAside(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """A session that can be collected later: its device is away, or still at work on it."""
+    """A session that can be collected later: its device is away, or still `at_work` on it."""
 
     session: Session
     reason: str
+    at_work: bool = False
 
 
 DeviceFor = Callable[[Session], Device]
 
 
-def collect_abandoned(store: Store, device_for: DeviceFor, clock: Clock) -> Iterator[Run | SetAside | Waiting]:
+def collect_abandoned(
+    store: Store, device_for: DeviceFor, clock: Clock, *, at_work: Literal["wait", "stop"] = "wait"
+) -> Iterator[Run | SetAside | Waiting]:
     """Collect or close every session whose host died, and end the runners they left behind.
 
-    One whose device is away or still at work waits. A session that cannot be read is set aside whole, so that it
-    neither is lost nor stands in the way. Raises InputError where the store cannot be written; the session then waits.
+    One whose device is away waits, and so does one that is still at work, unless it is to be stopped. A session that
+    cannot be read is set aside whole, so that it neither is lost nor stands in the way. Raises InputError where the
+    store cannot be written; the session then waits.
     """
     for session in store.abandoned_sessions():
         try:
-            found = _collect(store, session, device_for, clock)
+            found = _collect(store, session, device_for, clock, at_work)
         except (InvalidRecord, MissingSource, UnknownName) as error:
             yield SetAside(store.set_aside(session), str(error))
             continue
@@ -48,14 +52,16 @@ def collect_abandoned(store: Store, device_for: DeviceFor, clock: Clock) -> Iter
             yield found
 
 
-def _collect(store: Store, session: OpenSession, device_for: DeviceFor, clock: Clock) -> Run | Waiting | None:
+def _collect(
+    store: Store, session: OpenSession, device_for: DeviceFor, clock: Clock, at_work: Literal["wait", "stop"]
+) -> Run | Waiting | None:
     header = store.read_session(session)
     try:
-        device = device_for(header)
-        if any(device.is_at_work(place) for place in _places(session)):
-            session.release()
-            return Waiting(header, f"{device.profile.title} is still at work on it")
-        return finish(store, session, device, clock, None)
+        with contextlib.closing(device_for(header)) as device:
+            if at_work == "wait" and any(device.is_at_work(place) for place in _places(session)):
+                session.release()
+                return Waiting(header, f"{device.profile.title} is still at work on it", at_work=True)
+            return finish(store, session, device, clock, None)
     except DeviceError as error:
         session.release()
         return Waiting(header, str(error))

@@ -151,9 +151,10 @@ class FakeDevice:
         self.fetched: list[Place] = []
         self.recovered: list[Place] = []
         self.cleaned: list[str] = []
+        self.closed = False
 
     def engine_for(self, recipe: Recipe) -> EngineName:
-        return "onnxruntime"
+        return {"onnx": "onnxruntime"}.get(recipe.runtime, recipe.runtime)
 
     def unit(self) -> Unit:
         return make_unit()
@@ -195,6 +196,9 @@ class FakeDevice:
 
     def clean(self, run_id: str) -> None:
         self.cleaned.append(run_id)
+
+    def close(self) -> None:
+        self.closed = True
 
 
 def until(kind: type, count: int = 1) -> Callable[[Sequence[AnyEvent]], tuple[AnyEvent, ...]]:

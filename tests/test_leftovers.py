@@ -91,6 +91,7 @@ def test_a_session_whose_device_is_away_or_at_work_waits_for_it(store: Store, de
     assert waiting.session.run_id == session.run_id
     assert reason in waiting.reason
     assert device.recovered == []
+    assert device.closed
     (run,) = collect_abandoned(store, lambda session: FakeDevice(), RealClock())
     assert isinstance(run, Run)
 
@@ -113,3 +114,14 @@ def test_what_is_safe_in_the_store_is_removed_from_the_device(store: Store) -> N
     device = FakeDevice()
     list(collect_abandoned(store, lambda session: device, RealClock()))
     assert device.cleaned == [session.run_id]
+
+
+def test_a_runner_that_is_still_at_work_can_be_stopped_instead(store: Store) -> None:
+    session = make_session(store)
+    storage = add_process(session, make_launch(exit_code=None), until(IterationDone)(GOOD))
+    session.release()
+    device = AtWork()
+    (run,) = collect_abandoned(store, lambda session: device, RealClock(), at_work="stop")
+    assert isinstance(run, Run)
+    assert run.outcome == "interrupted"
+    assert [place.folder for place in device.recovered] == [storage]

@@ -5,14 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
+from typing import Literal
 
 from profiler import catalog, codec, tiers
 from profiler.clock import Clock
+from profiler.devices.android.cool_down import LEAST_PERCENT
 from profiler.devices.device import Device
 from profiler.errors import InputError
 from profiler.leftovers import SetAside, Waiting, collect_abandoned
 from profiler.records.device import Unit
 from profiler.records.policy import Metric, Policy
+from profiler.records.run import Run
 from profiler.store import Store
 
 OpenDevice = Callable[[str, Clock], Device]
@@ -45,14 +48,14 @@ def usable(path: Path, what: str, hint: str) -> Path:
     return folder
 
 
-def open_device(name: str, clock: Clock, serial: str | None = None) -> Device:
+def open_device(name: str, clock: Clock, serial: str | None = None, *, least_battery: int = LEAST_PERCENT) -> Device:
     """Return a device by the name of its profile, and a phone's serial where several are alike.
 
     Raises UnknownName, DeviceError.
     """
     from profiler.devices import opening
 
-    return opening.open_device(name, clock, serial)
+    return opening.open_device(name, clock, serial, least_battery=least_battery)
 
 
 def open_unit(unit: Unit, clock: Clock) -> Device:
@@ -70,12 +73,23 @@ def open_policy(name: str, not_required: Iterable[str]) -> Policy:
     return policy
 
 
+Found = Run | SetAside | Waiting
+
+
+def collect(store: Store, clock: Clock, *, at_work: Literal["wait", "stop"] = "wait") -> Iterator[Found]:
+    """Collect what interrupted sessions left open."""
+    return collect_abandoned(store, lambda session: open_unit(session.unit, clock), clock, at_work=at_work)
+
+
 def tidy(store: Store, clock: Clock) -> Iterator[str]:
     """Collect what interrupted sessions left open, and say so in one line each."""
-    for found in collect_abandoned(store, lambda session: open_unit(session.unit, clock), clock):
-        if isinstance(found, SetAside):
-            yield f"set aside {found.folder}, which cannot be collected: {found.reason}"
-        elif isinstance(found, Waiting):
-            yield f"run {found.session.run_id} waits to be collected: {found.reason}"
-        else:
-            yield f"collected run {found.run_id}, whose host went away ({len(found.iterations)} images kept)"
+    return map(told, collect(store, clock))
+
+
+def told(found: Found) -> str:
+    """Say in one line what became of a session that was left open."""
+    if isinstance(found, SetAside):
+        return f"set aside {found.folder}, which cannot be collected: {found.reason}"
+    if isinstance(found, Waiting):
+        return f"run {found.session.run_id} waits to be collected: {found.reason}"
+    return f"collected run {found.run_id}, whose host went away ({len(found.iterations)} images kept)"

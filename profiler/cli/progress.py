@@ -44,9 +44,7 @@ class ExportProgress:
             self._console.print(f"export, {stage}", style="dim")
 
 
-_PHASES = {
-    "away": "the phone is away and goes on by itself: connect it again to collect; Ctrl-C leaves that to a later command"
-}
+_PHASES = {"away": "the phone is away and goes on by itself: connect it again to collect; Ctrl-C leaves that for later"}
 
 
 class SessionProgress:

@@ -95,3 +95,6 @@ class Device(Protocol):
 
     def clean(self, run_id: str) -> None:
         """Remove what a run that is safely stored left on the device."""
+
+    def close(self) -> None:
+        """Give the device up, so that others may have it."""

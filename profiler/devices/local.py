@@ -186,6 +186,9 @@ class LocalDevice:
     def clean(self, run_id: str) -> None:
         """Do nothing: a session's folder is all that there is."""
 
+    def close(self) -> None:
+        """Do nothing: this machine is not taken."""
+
 
 def _drop(path: Path) -> bool:
     if not hasattr(os, "posix_fadvise"):

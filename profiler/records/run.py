@@ -156,6 +156,8 @@ class Doubt(Record):
     kind: Literal[
         "not_a_phone",
         "virtual_device",
+        "synthetic",
+        "unknown_model",
         "random_weights",
         "made_up_inputs",
         "broken_clock",
@@ -165,6 +167,7 @@ class Doubt(Record):
         "low_battery",
         "on_battery",
         "power_save",
+        "not_foreground",
         "background_load",
         "oversubscribed",
         "blank_image",
@@ -224,13 +227,16 @@ class Launch(Record):
     engine: str | None
     exit_code: int | None = None
     exit: ProcessExit | None = None
+    virtual: bool = False
+    synthetic: bool = False
 
 
 class Run(SessionHeader):
     """The stored record (`run.json`); traces stay in the journals beside it.
 
     `temperature_reason` says why `max_temperature_millicelsius` is missing, `energy_reason` why `energy` is. The first
-    meter in `energy` is the one to quote.
+    meter in `energy` is the one to quote. `virtual` and `synthetic` are what the runner said of itself: that its device
+    is simulated, and its work only modelled.
     """
 
     schema_version: SchemaVersion = 2
@@ -250,3 +256,6 @@ class Run(SessionHeader):
     canaries: tuple[CanarySample, ...] = ()
     energy: tuple[Energy, ...] = ()
     energy_reason: str | None = None
+    virtual: bool = False
+    synthetic: bool = False
+    conditions_after: Conditions | None = None

@@ -16,6 +16,8 @@ __all__ = ["clock_fault", "doubts", "memory_fault", "same_image"]
 _QUESTIONS = (
     device.not_a_phone,
     device.virtual_device,
+    device.synthetic,
+    device.unknown_model,
     device.random_weights,
     device.made_up_inputs,
     faults.broken_clock,
@@ -25,6 +27,7 @@ _QUESTIONS = (
     conditions.low_battery,
     conditions.on_battery,
     conditions.power_save,
+    conditions.not_foreground,
     conditions.background_load,
     conditions.oversubscribed,
     images.blank_image,

@@ -57,6 +57,20 @@ def power_save(evidence: Evidence) -> Doubt | None:
     )
 
 
+def not_foreground(evidence: Evidence) -> Doubt | None:
+    """A phone whose screen is off or locked runs apps at a tenth of their speed, if at all."""
+    states = (("at the start", evidence.run.conditions), ("at the end", evidence.run.conditions_after))
+    for when, state in states:
+        if state is not None and (state.screen_on is False or state.locked):
+            what = "locked" if state.locked else "off"
+            return Doubt(
+                kind="not_foreground",
+                detail=f"The screen was {what} {when}: the system may have slowed the runner down.",
+                advice="Unlock the phone, switch its screen lock off while you measure, and measure again.",
+            )
+    return None
+
+
 def background_load(evidence: Evidence) -> Doubt | None:
     """Doubt a run that had to share: with others while it was made or, where nobody counted, right before it.
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from profiler.records.run import Doubt
 from profiler.validity.evidence import Evidence
 
+GENERIC_PHONE = "android"
+
 
 def not_a_phone(evidence: Evidence) -> Doubt | None:
     """Doubt a computer's numbers as a phone's."""
@@ -21,12 +23,35 @@ def not_a_phone(evidence: Evidence) -> Doubt | None:
 def virtual_device(evidence: Evidence) -> Doubt | None:
     """Doubt what an emulator says of speed and heat."""
     unit = evidence.run.unit
-    if not unit.virtual:
+    if not unit.virtual and not evidence.run.virtual:
         return None
     return Doubt(
         kind="virtual_device",
         detail=f"{unit.model or unit.profile} is an emulator or a virtual device.",
         advice="Use the run to test the tool chain; measure on a physical device.",
+    )
+
+
+def synthetic(evidence: Evidence) -> Doubt | None:
+    """Doubt all that a runner reports which computed nothing."""
+    if not evidence.run.synthetic:
+        return None
+    return Doubt(
+        kind="synthetic",
+        detail="The runner computed nothing: times, memory and heat come from a model, and the images show nothing.",
+        advice="Use the run to test the tool chain; measure with a real engine.",
+    )
+
+
+def unknown_model(evidence: Evidence) -> Doubt | None:
+    """Doubt comparisons of a phone that no profile describes."""
+    unit = evidence.run.unit
+    if unit.profile != GENERIC_PHONE:
+        return None
+    return Doubt(
+        kind="unknown_model",
+        detail=f"No profile describes this phone ({unit.maker or 'unknown maker'} {unit.model or 'unknown model'}).",
+        advice="Its numbers stand for this unit; add a profile (device_profiles/) to compare and share them.",
     )
 
 

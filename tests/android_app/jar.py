@@ -17,7 +17,9 @@ def built_jar() -> Path:
     JAR.parent.mkdir(parents=True, exist_ok=True)
     with (JAR.parent / "jar.lock").open("w") as lock:  # test processes run side by side
         fcntl.flock(lock, fcntl.LOCK_EX)
-        made = subprocess.run(["make", "--no-print-directory", "android-jars"], cwd=PROJECT, capture_output=True, text=True)
+        made = subprocess.run(
+            ["make", "--no-print-directory", "android-jars"], cwd=PROJECT, capture_output=True, text=True
+        )
     if made.returncode:
         raise RuntimeError(f"make android-jars failed: {made.stdout}{made.stderr}")
     return JAR

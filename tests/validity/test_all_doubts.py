@@ -55,6 +55,8 @@ SLOWER = [1.0] * 15 + [1.15] * 15
 CAUSES: dict[str, tuple[dict[str, Any], tuple[ProcessTrace, ...]]] = {
     "not_a_phone": ({"unit": make_unit(is_phone=False)}, ()),
     "virtual_device": ({"unit": make_unit(is_phone=True, virtual=True)}, ()),
+    "synthetic": ({"synthetic": True}, ()),
+    "unknown_model": ({"unit": make_unit(is_phone=True, profile="android")}, ()),
     "random_weights": ({"bundle": make_bundle_use(source=make_source(weights_sha256="random:7"))}, ()),
     "made_up_inputs": ({"settings": make_settings(made_up_inputs=("sample", "timestep"))}, ()),
     "broken_clock": ({"iterations": images(make_samples((IMAGE_NS, IMAGE_NS, 0, IMAGE_NS, IMAGE_NS)))}, ()),
@@ -92,6 +94,7 @@ CAUSES: dict[str, tuple[dict[str, Any], tuple[ProcessTrace, ...]]] = {
     "low_battery": ({"conditions": make_conditions(power=Power(battery_percent=12.0, external_power=False))}, ()),
     "on_battery": ({"conditions": make_conditions(power=Power(battery_percent=80.0, external_power=False))}, ()),
     "power_save": ({"conditions": make_conditions(power_save=True, power_save_source="governor powersave")}, ()),
+    "not_foreground": ({"conditions": make_conditions(screen_on=True, locked=True)}, ()),
     "background_load": ({}, (trace(environment(other_cpu_percent=95.0)),)),
     "oversubscribed": ({"settings": make_settings(threads=12)}, ()),
 }

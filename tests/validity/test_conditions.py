@@ -38,6 +38,21 @@ def test_what_saves_power_is_named() -> None:
     assert "platform profile low-power" in only_doubt(sound_run(conditions=conditions)).detail
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ({"screen_on": False}, {}, "off at the start"),
+        ({"screen_on": True, "locked": True}, {}, "locked at the start"),
+        ({"screen_on": True, "locked": False}, {"screen_on": False}, "off at the end"),
+    ],
+)
+def test_a_screen_that_was_off_or_locked_at_either_end_is_told(
+    before: dict[str, bool], after: dict[str, bool], said: str
+) -> None:
+    run = sound_run(conditions=make_conditions(**before), conditions_after=make_conditions(**after))
+    assert said in only_doubt(run).detail
+
+
 @pytest.mark.parametrize(("load", "cores"), [(4.0, 8), (None, 8), (99.0, None)])
 def test_half_the_cores_or_an_unknown_load_is_no_doubt(load: float | None, cores: int | None) -> None:
     unit = make_unit(is_phone=True, logical_cores=cores)

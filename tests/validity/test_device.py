@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from tests.records_for_tests import make_source
 from tests.runs_for_tests import make_bundle_use, make_unit
-from tests.validity.evidence_for_tests import only_doubt, sound_run
+from tests.validity.evidence_for_tests import kinds, only_doubt, sound_run
 
 
 def test_a_computer_is_named() -> None:
@@ -12,3 +12,12 @@ def test_a_computer_is_named() -> None:
 def test_random_weights_tell_their_seed() -> None:
     run = sound_run(bundle=make_bundle_use(source=make_source(weights_sha256="random:7")))
     assert "seed 7" in only_doubt(run).detail
+
+
+def test_a_runner_that_calls_itself_virtual_is_believed_whatever_the_phone_says() -> None:
+    assert kinds(sound_run(virtual=True)) == ["virtual_device"]
+
+
+def test_a_phone_without_a_profile_is_named_by_what_it_says_of_itself() -> None:
+    unit = make_unit(is_phone=True, profile="android", maker="Fairphone", model="FP6")
+    assert "Fairphone FP6" in only_doubt(sound_run(unit=unit)).detail

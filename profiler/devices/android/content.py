@@ -12,7 +12,16 @@ from typing import NamedTuple
 
 from profiler.bundle_files import MANIFEST, describe, inside, manifest_sha256
 from profiler.devices.android.files import Files
-from profiler.devices.android.receipts import RECEIPTS, Receipt, copy, proof, proven, read_receipts, read_states
+from profiler.devices.android.receipts import (
+    RECEIPTS,
+    Receipt,
+    copy,
+    proof,
+    proven,
+    read_receipts,
+    read_states,
+    time_of,
+)
 from profiler.devices.android.shell import Shell, quoted
 from profiler.devices.android.storage import COMMAND as FREE_SPACE
 from profiler.devices.android.storage import read_file_systems
@@ -189,7 +198,7 @@ class Content:
                     raise self._mismatch(source, entry)
 
     def _push(self, source: Path, part: str, entry: BundleFile, progress: Callable[[int, int], None] | None) -> None:
-        self._files.push(inside(source, entry.path), f"{part}/{entry.path}", progress=progress)
+        self._files.push(inside(source, entry.path), f"{part}/{entry.path}", mtime_s=time_of(entry), progress=progress)
 
     def _mismatch(self, source: Path, entry: BundleFile) -> Exception:
         if describe(source, entry.path) != entry:

@@ -13,10 +13,11 @@ from profiler.clock import Clock, Deadline
 from profiler.devices.android.adb import Server, Transport
 from profiler.devices.android.app import App
 from profiler.devices.android.content import Content
+from profiler.devices.android.cool_down import LEAST_PERCENT, check_charge, read_charge, wait_until_cool
 from profiler.devices.android.files import Files
 from profiler.devices.android.phones import Phone
 from profiler.devices.android.runner import SESSIONS, AndroidRunner, RunnerFolder
-from profiler.devices.android.settle import Settling
+from profiler.devices.android.settle import restore, restore_leftover, settle
 from profiler.devices.android.shell import Shell
 from profiler.devices.android.state import State, conditions_of, read_state, refuse_faked, unit_of
 from profiler.devices.device import Place, Transfer
@@ -53,9 +54,12 @@ class AndroidDevice:
         clock: Clock,
         *,
         lease: IO[str] | None = None,
+        least_battery: int = LEAST_PERCENT,
         patience: Patience = Patience(),
     ) -> None:
         self._lease = lease  # held as long as the device is
+        self._least_battery = least_battery
+        self._tell: Callable[[str], None] = lambda what: None
         self.profile = profile
         self.phone = phone
         self._unit_id = unit_id
@@ -64,7 +68,7 @@ class AndroidDevice:
         self._transport: Transport = phone.transport(server)
         self.shell = Shell(self._transport, clock)
         self._files = Files(self._transport, self.shell)
-        self.app = App(self.shell, self._files)
+        self.app = App(self.shell, clock)
 
     def engine_for(self, recipe: Recipe) -> EngineName:
         """Return the engine that runs a recipe on Android. Raises InputError."""
@@ -94,10 +98,41 @@ class AndroidDevice:
 
     @contextlib.contextmanager
     def settled(self, tell: Callable[[str], None]) -> Iterator[None]:
-        """Check that the runner app is there, wake and cool the phone, and put back afterwards what was changed."""
+        """Check that the runner app is there and idle, wake and cool the phone, and put back what was changed after."""
+        self._tell = tell
         self.app.require()
-        with Settling(self.shell, self._clock).settled(tell):
+        self._check_idle()
+        done = settle(self._run, self.phone.serial, self._clock, lambda sentences: _tell_all(tell, sentences))
+        _tell_all(tell, done.notes)
+        try:
+            _tell_all(tell, self._check_charge())
             yield
+        finally:
+            # A phone that is gone keeps what to restore, and the next session on it does that first.
+            with contextlib.suppress(DeviceError):
+                restore(self._run, done.former)
+
+    def _check_charge(self) -> tuple[str, ...]:
+        charge = read_charge(self._run, self.phone.serial)
+        return check_charge(charge, self.phone.serial, least_percent=self._least_battery)
+
+    def _check_idle(self) -> None:
+        """Raise DeviceError where a runner is at work that another session started: it must not be cut short."""
+        pid = self.app.pid()
+        if pid is None:
+            return
+        said = self.shell.run(f"grep -l '\"pid\":{pid}[,}}]' {SESSIONS}/*/*/{ADDRESS_FILE} 2>/dev/null").text.split()
+        for path in said:
+            folder = RunnerFolder(self.shell, self._files, Place(Path(), path[len(SESSIONS) + 1 :].rpartition("/")[0]))
+            if not folder.has_ended():
+                raise DeviceError(
+                    f"the phone {self.phone.serial} is still at work on run {folder.name.partition('/')[0]}",
+                    hint="Wait for it: profile collect. Or end it, keeping what it measured: profile collect --stop.",
+                )
+
+    def _run(self, command: str) -> str:
+        output = self.shell.run(command)
+        return output.text + output.stderr.decode(errors="replace")
 
     def bring(self, folder: Path, bundle: Bundle, tell: Callable[[Transfer], None]) -> str:
         """Put a bundle on the phone, sending only what is not there; return its folder on the phone."""
@@ -112,6 +147,7 @@ class AndroidDevice:
     def launch(self, place: Place, token: str) -> AndroidRunner:
         """Start the runner app afresh over a folder of its own and shake hands."""
         folder = RunnerFolder(self.shell, self._files, place)
+        wait_until_cool(self._run, self.phone.serial, self._clock, self._tell)
         folder.prepare(token)
         start_ns = self._clock.boot_ns()
         self.app.launch(folder.path, self._patience.start_s)
@@ -164,6 +200,8 @@ class AndroidDevice:
         if self._serves(folder):
             self.app.stop()
         folder.fetch()
+        with contextlib.suppress(DeviceError):  # the next session on the phone tries again
+            restore_leftover(self._run, self.phone.serial)
 
     def _serves(self, folder: RunnerFolder) -> bool:
         said = folder.read(ADDRESS_FILE)
@@ -181,3 +219,8 @@ class AndroidDevice:
         self.shell.close()
         if self._lease is not None:
             self._lease.close()
+
+
+def _tell_all(tell: Callable[[str], None], sentences: Iterable[str]) -> None:
+    for sentence in sentences:
+        tell(sentence)

@@ -57,8 +57,7 @@ class Files:
         if "stat_v2" not in self._features():
             return self._stat_by_shell(path)
         with self._conversation(f"look at {path}") as connection:
-            connection.sendall(_request(b"STA2", path))
-            return self._state(path, read_exact(connection, _STAT_V2.size))
+            return self._stat_over(connection, path)
 
     def push(
         self,
@@ -75,19 +74,19 @@ class Files:
         """
         with _opened(source) as stream:
             known = os.fstat(stream.fileno())
-            self._refuse_folder(path)
             part = f"{path}.part"
-            try:
-                with self._conversation(f"write {path}") as connection:
+            with self._conversation(f"write {path}") as connection:
+                self._refuse_folder(connection, path)
+                try:
                     self._open_for_writing(connection, part, mode)
                     sent = self._send(connection, stream, source, known.st_size, progress)
                     moment = int(known.st_mtime) if mtime_s is None else mtime_s
                     connection.sendall(struct.pack("<4sI", b"DONE", min(max(moment, 0), _LAST_MTIME_S)))
                     self._expect_okay(connection)
-                self._complete(part, path, sent)
-            except BaseException:
-                self._forget(part)
-                raise
+                    self._complete(connection, part, path, sent)
+                except BaseException:
+                    self._forget(part)
+                    raise
         return sent
 
     def pull(self, path: str, destination: Path, *, progress: Progress | None = None) -> int:
@@ -117,6 +116,12 @@ class Files:
             self._known_features = self._transport.features()
         return self._known_features
 
+    def _stat_over(self, connection: socket.socket, path: str) -> FileState | None:
+        if "stat_v2" not in self._features():
+            return self._stat_by_shell(path)
+        connection.sendall(_request(b"STA2", path))
+        return self._state(path, read_exact(connection, _STAT_V2.size))
+
     def _stat_by_shell(self, path: str) -> FileState | None:
         """Ask the phone's own stat: sizes in the first sync protocol end at 4 GiB, and denied looks like missing."""
         output = self._shell.run(f"stat -L -c '%f %s %Y' {quoted(path)}")
@@ -137,8 +142,8 @@ class Files:
             raise self._failed(f"look at {path}", _WIRE_ERRORS.get(error, f"error {error}"))
         return FileState(mode, size, mtime)
 
-    def _refuse_folder(self, path: str) -> None:
-        known = self.stat(path)
+    def _refuse_folder(self, connection: socket.socket, path: str) -> None:
+        known = self._stat_over(connection, path)
         if known is not None and known.is_folder:
             raise self._failed(f"write {path}", "it is a folder")
 
@@ -198,9 +203,9 @@ class Files:
             raise ProtocolError(f"{self._transport.serial}: {name!r} is no answer of the sync service")
         raise _Refused(bytes(reason).decode("utf-8", "replace"))
 
-    def _complete(self, part: str, path: str, size: int) -> None:
+    def _complete(self, connection: socket.socket, part: str, path: str, size: int) -> None:
         """Give a file its name once the phone has all of it."""
-        known = self.stat(part)
+        known = self._stat_over(connection, part)
         if known is None or known.size_bytes != size:
             found = f"{known.size_bytes} bytes" if known else "nothing"
             raise self._failed(f"write {path}", f"{size} bytes were sent and {found} arrived")

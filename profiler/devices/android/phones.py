@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -112,8 +112,8 @@ def _ask(server: Server, way: Listed, ways: Sequence[Listed], liveness_s: float,
         if isinstance(properties, Unavailable):
             return Answer(way, _listed_identity(way), None, properties.reason)
         facts = facts_of(properties)
-        identity = _own_serial(facts) or _fingerprint(shell, facts, liveness_s) or _listed_identity(way)
-        return Answer(way, identity, facts, None)
+        identity = own_identity(facts, lambda: shell.once("settings get secure android_id", liveness_s).text)
+        return Answer(way, identity or _listed_identity(way), facts, None)
     except DeviceError as error:
         return Answer(way, _listed_identity(way), None, str(error).splitlines()[0])
 
@@ -124,17 +124,14 @@ def _transport(server: Server, way: Listed, ways: Sequence[Listed]) -> Transport
     return Transport(server, way.serial, None if alone else way.transport_id)
 
 
-def _own_serial(facts: Facts) -> str | None:
-    serial = facts.serial
-    return None if serial is None or serial.lower() in _PLACEHOLDERS else serial
-
-
-def _fingerprint(shell: Shell, facts: Facts, liveness_s: float) -> str | None:
-    """Make an identity for a phone without a serial from what stays with it; None where nothing is its own."""
-    own = shell.once("settings get secure android_id", liveness_s).text.strip()
-    if not re.fullmatch(r"[0-9a-f]{8,16}", own):
+def own_identity(facts: Facts, ask_android_id: Callable[[], str]) -> str | None:
+    """Return what is a phone's alone: its serial, else a hash of what stays with it; None where there is neither."""
+    if facts.serial is not None and facts.serial.lower() not in _PLACEHOLDERS:
+        return facts.serial
+    android_id = ask_android_id().strip()
+    if not re.fullmatch(r"[0-9a-f]{8,16}", android_id):
         return None
-    known = "\n".join(str(fact) for fact in (own, facts.manufacturer, facts.model, facts.device))
+    known = "\n".join(str(fact) for fact in (android_id, facts.manufacturer, facts.model, facts.device))
     return f"{facts.device or 'phone'}-{hashlib.sha256(known.encode()).hexdigest()[:12]}"
 
 

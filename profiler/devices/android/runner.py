@@ -27,6 +27,7 @@ class RunnerFolder:
     """A runner process's folder on the phone, in the app's own storage, and its twin here."""
 
     def __init__(self, shell: Shell, files: Files, place: Place) -> None:
+        self.name = place.name
         self.path = f"{SESSIONS}/{place.name}"
         self._shell = shell
         self._files = files

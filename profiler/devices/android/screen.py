@@ -40,13 +40,15 @@ _IDLE_SAVER = re.compile(r"\bmBatterySaverEnabled" + _BOOL)
 class Screen(NamedTuple):
     """The state of screen, lock and power saving; None is "the phone does not say".
 
-    `keyguard_secure`: behind the keyguard is a PIN, pattern or password. `stays_on`: on account of being plugged in.
+    `keyguard_secure`: there is a PIN, pattern or password. `keyguard_locked`: it is wanted now, which it is not at a
+    place or beside a watch that the phone trusts. `stays_on`: on account of being plugged in.
     """
 
     wakefulness: str | None
     awake: bool | None
     keyguard_showing: bool | None
     keyguard_secure: bool | None
+    keyguard_locked: bool | None
     stays_on: bool | None
     stay_on_setting: int | None
     screen_off_timeout_ms: int | None
@@ -61,6 +63,7 @@ def read_screen(power: str, window: str = "", trust: str = "", idle: str = "") -
         awake=_awake(wakefulness, power, idle),
         keyguard_showing=_keyguard(window, trust, idle),
         keyguard_secure=_secure(window, trust),
+        keyguard_locked=_locked(trust),
         stays_on=_flag(_STAY_ON, power),
         stay_on_setting=_number(_STAY_ON_SETTING, power),
         screen_off_timeout_ms=_number(_TIMEOUT, power),

@@ -6,11 +6,22 @@ import secrets
 import shlex
 import threading
 from collections.abc import Sequence
+from pathlib import Path
 
 from profiler.clock import Clock, Deadline, RealClock
 from profiler.devices.android.adb import Transport
-from profiler.devices.android.shell_protocol import CLOSE_STDIN, KeptShell, Output, Packets, Run, packet, run_v1, short
-from profiler.errors import DeviceError
+from profiler.devices.android.shell_protocol import (
+    CLOSE_STDIN,
+    KeptShell,
+    Output,
+    Packets,
+    Run,
+    fed,
+    packet,
+    run_v1,
+    short,
+)
+from profiler.errors import DeviceError, InputError
 
 __all__ = ["Output", "Shell", "quoted"]
 
@@ -38,6 +49,11 @@ class Shell:
         self._busy = threading.Lock()
         self._kept: KeptShell | None = None
         self._speaks_v2: bool | None = None
+
+    @property
+    def serial(self) -> str:
+        """Return what the server lists the phone under."""
+        return self._transport.serial
 
     def run(self, command: str, deadline_s: float = _DEADLINE_S, limit_bytes: int = _LIMIT_BYTES) -> Output:
         """Run a command. Raises DeviceError: no answer by the deadline, more output than the limit, phone gone."""
@@ -79,6 +95,19 @@ class Shell:
         codes = [part.split(b"\n", 1) for part in said[1:]]
         bodies = [said[0], *(rest for _, rest in codes)]
         return tuple(Output(body, b"", int(code)) for body, (code, _) in zip(bodies, codes, strict=False))
+
+    def feed(self, command: str, source: Path, deadline_s: float) -> bytes:
+        """Run a command with a file as its standard input, and return all that it printed.
+
+        Raises InputError where the file cannot be read, else as `run` does.
+        """
+        run = Run(self._transport.serial, command, deadline_s, _LIMIT_BYTES, Deadline(deadline_s, self._clock))
+        with self._transport.open(f"exec:{command} 2>&1", deadline_s) as connection:
+            try:
+                with source.open("rb") as stream:
+                    return fed(connection, stream, run)
+            except OSError as error:
+                raise InputError(f"cannot read {source}: {error.strerror or error}") from error
 
     def close(self) -> None:
         """Give the kept connection up; the next command opens another."""

@@ -9,7 +9,7 @@ import secrets
 import select
 import shlex
 import socket
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from profiler.clock import Deadline
 from profiler.devices.android.adb import Transport
@@ -17,6 +17,7 @@ from profiler.devices.android.listing import ZOMBIE
 from profiler.errors import DeviceError, ProtocolError
 
 _READ_BYTES = 1 << 16
+_SEND_BYTES = 1 << 20
 _STDIN, _STDOUT, _STDERR, _EXIT, CLOSE_STDIN = range(5)
 _HEADER_BYTES = 5
 # The adb server holds its second small packet back until the first is acknowledged, which Linux puts off for 40 ms.
@@ -109,11 +110,16 @@ class Packets:
             raise self._run.too_much()
 
 
+# A shell reads from a socket byte by byte, so what is the same for each command is told once.
+_RUN = 'run(){ (eval "$1")</dev/null;c=$?;echo $2 $c;echo $2>&2;}\n'
+
+
 class KeptShell:
     """A shell on the phone that is fed one command after the other."""
 
     def __init__(self, transport: Transport, timeout_s: float) -> None:
         self._connection = transport.open("shell,v2,raw:exec sh", timeout_s)
+        self._untold = _RUN
 
     def close(self) -> None:
         self._connection.close()
@@ -125,7 +131,8 @@ class KeptShell:
     def run(self, run: Run) -> Output:
         """Run a command between marks that it cannot guess."""
         mark = secrets.token_hex(8)
-        line = f"(eval {shlex.quote(run.command)})</dev/null;c=$?;echo {mark} $c;echo {mark}>&2\n"
+        line = f"{self._untold}run {shlex.quote(run.command)} {mark}\n"
+        self._untold = ""
         try:
             self._connection.settimeout(run.deadline_s)
             self._connection.sendall(packet(_STDIN, line.encode("utf-8", "surrogateescape")))
@@ -183,6 +190,34 @@ def run_v1(transport: Transport, run: Run) -> Output:
     if len(parts) != 3:
         raise run.cut("no exit code came")
     return Output(parts[0], parts[1], int(parts[2]))
+
+
+def fed(connection: socket.socket, stream: BinaryIO, run: Run) -> bytes:
+    """Send a stream to a command and return what it prints; one that refuses says so while it is still sent to."""
+    said = bytearray()
+    while not select.select([connection], [], [], 0)[0] and (chunk := stream.read(_SEND_BYTES)):
+        try:
+            connection.settimeout(max(run.deadline.left_s(), 0.001))
+            connection.sendall(chunk)
+        except TimeoutError as error:
+            raise run.late() from error
+        except OSError as error:
+            if words := _last_words(connection):
+                return words
+            raise run.cut(error.strerror or str(error)) from error
+    while received := _receive(connection, run):
+        said += received
+        if len(said) > run.limit_bytes:
+            raise run.too_much()
+    return bytes(said)
+
+
+def _last_words(connection: socket.socket) -> bytes:
+    """Return what a command said before it hung up."""
+    try:
+        return connection.recv(_READ_BYTES)
+    except OSError:
+        return b""
 
 
 def _receive(connection: socket.socket, run: Run) -> bytes:

@@ -8,8 +8,7 @@ from profiler.devices.android import battery, clocks, memory, screen, storage, t
 from profiler.devices.android.numerals import number
 from profiler.devices.android.properties import Facts
 from profiler.devices.android.shell import Shell
-from profiler.devices.android.unavailable import Faked, Unavailable
-from profiler.errors import DeviceError
+from profiler.devices.android.unavailable import Faked, Unavailable, refusal_of
 from profiler.records.device import Conditions, DeviceProfile, Power, Unit
 
 T = TypeVar("T")
@@ -90,12 +89,8 @@ def state_of(said: dict[str, str]) -> State:
 
 def refuse_faked(state: State, phone: str) -> None:
     """Raise DeviceError where somebody froze or overrode what the phone says of itself."""
-    faked = state.faked
-    if faked is not None:
-        raise DeviceError(
-            f"{phone}: {faked.what} is overridden, so that nothing it says can be trusted",
-            hint=f"Take the override back, then try again: {faked.reset_command}",
-        )
+    if state.faked is not None:
+        raise refusal_of(state.faked, phone)
 
 
 def conditions_of(state: State) -> Conditions:

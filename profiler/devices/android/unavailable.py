@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from profiler.errors import DeviceError
+
 
 class Unavailable(NamedTuple):
     """A phone's answer that holds no reading; `raw` is the answer, to be kept beside the reason."""
@@ -20,6 +22,14 @@ class Faked(NamedTuple):
     raw: str
 
 
+def refusal_of(faked: Faked, who: str) -> DeviceError:
+    """Return the error that refuses the phone `who`: somebody, or a test, froze a reading there."""
+    return DeviceError(
+        f"{faked.what} that {who} reports is faked, so nothing measured on it would be true",
+        hint=f"Reset it with: {faked.reset_command}",
+    )
+
+
 def refused(text: str) -> str | None:
     """Return how a phone's tool refused to answer (no service, no permission, no such file); None where it did not."""
     for line in text.splitlines()[:_HEAD_LINES]:
@@ -32,6 +42,7 @@ def refused(text: str) -> str | None:
 _HEAD_LINES = 3
 _REFUSALS = (
     "Can't find service",
+    "Cannot find service",
     "Permission Denial",
     "Permission denied",
     "No such file or directory",

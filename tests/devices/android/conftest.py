@@ -22,8 +22,8 @@ def adb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adb]:
 
 @pytest.fixture(scope="module")
 def phone() -> Iterator[VirtualAndroid]:
-    """Give a virtual phone that nobody has connected to."""
-    with VirtualAndroid("pixel9") as device:
+    """Give a virtual phone that nobody has connected to; a process of its runner app does nothing."""
+    with VirtualAndroid("pixel9", runner=lambda launching: ("sleep", "600")) as device:
         yield device
 
 

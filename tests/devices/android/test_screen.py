@@ -15,12 +15,12 @@ def screen(power: str, window: str = "", trust: str = "", idle: str = "") -> Scr
 
 def test_an_awake_open_phone_is_read() -> None:
     reading = screen(capture("power_awake_15"), capture("window_policy_open"))
-    assert reading == Screen("awake", True, False, True, True, 2, 30_000, False)
+    assert reading == Screen("awake", True, False, True, None, True, 2, 30_000, False)
 
 
 def test_a_dozing_locked_phone_is_read() -> None:
     reading = screen(capture("power_dozing_29"), capture("window_policy_locked"), capture("trust_locked"))
-    assert reading == Screen("dozing", False, True, True, False, 0, 60_000, True)
+    assert reading == Screen("dozing", False, True, True, True, False, 0, 60_000, True)
 
 
 @pytest.mark.parametrize(

@@ -164,7 +164,7 @@ def test_words_are_quoted_as_the_phone_reads_them(shell: Shell) -> None:
 def test_a_phone_that_goes_while_a_command_runs_is_told(transport: Transport, phone: VirtualAndroid) -> None:
     shell = Shell(transport)
     shell.run("true")
-    gone = threading.Timer(0.1, phone.flicker)
+    gone = threading.Timer(0.1, phone.adbd.drop_links)
     gone.start()
 
     with pytest.raises(DeviceError, match="connection broke while 'sleep 20' ran"):

@@ -20,6 +20,11 @@ class ShownFiles:
         self._lock = threading.Lock()
         self._temporary = root / FOLDER / "new"
 
+    def close(self) -> None:
+        """Write no more: the folder is about to go."""
+        with self._lock:
+            self._closed = True
+
     def refresh(self) -> None:
         """Write what has changed, each file whole before it is seen, and remove what is gone."""
         with self._lock:
@@ -32,11 +37,6 @@ class ShownFiles:
                 if path not in self._written or self._written[path] != content:
                     self._write(self._root / path.lstrip("/"), content)
             self._written = now
-
-    def close(self) -> None:
-        """Write no more."""
-        with self._lock:
-            self._closed = True
 
     def _remove(self, path: Path) -> None:
         path.unlink(missing_ok=True)
