@@ -1,0 +1,225 @@
+"""Measure how fast files go to a phone beside `adb push`, and what an unchanged bundle costs: `python -m benchmarks.push`.
+
+Both push to the same virtual phone through the same real adb server, in turn. Our time is that of the call, in a process
+that has started; adb's is that of its process. Each file is removed in between, outside the time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.phone_beside import Beside, phone_beside
+from benchmarks.verdicts import Load, Verdict, exit_code, judge, load_now, load_since, print_verdicts
+from profiler import codec
+from profiler.bundle_files import MANIFEST, describe
+from profiler.clock import RealClock
+from profiler.devices.android.adb import Server, Transport
+from profiler.devices.android.content import Content
+from profiler.devices.android.files import Files
+from profiler.devices.android.server_address import Address
+from profiler.devices.android.shell import Shell, quoted
+from profiler.quantities import GIB, KIB, MIB
+from profiler.records.bundle import Bundle
+from profiler.records.record import Record
+from tests.records_for_tests import make_bundle
+
+TURNS = 8
+LEAST_RATIO = 0.9
+AGAIN_LIMIT_S, MEMORY_LIMIT_MIB = 1.0, 64.0
+_TO = "/data/local/tmp/bench"
+_SMALL_FILES = 200
+
+
+class Case(NamedTuple):
+    """What is pushed: files of a folder, so many bytes each."""
+
+    name: str
+    sizes: tuple[int, ...]
+    turns: int
+    sparse: bool = False
+
+
+class Race(Record):
+    """Medians of seconds, both sides; `ratio` is our speed against that of adb. `pairs` are the raw times in order."""
+
+    case: str
+    total_bytes: int
+    ours_s: float
+    adb_s: float
+    ratio: float
+    pairs: tuple[tuple[float, float], ...]
+
+
+class Report(Record):
+    """The whole result, as `--json` prints it; memory is the peak above that of the started process."""
+
+    benchmark: str = "push"
+    load_average: Load
+    races: tuple[Race, ...]
+    unchanged_bundle_s: float
+    peak_mebibytes_of_four_gibibytes: float
+    verdicts: tuple[Verdict, ...]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and return 0 where all targets are met."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.push", description=__doc__)
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--turns", type=int, default=TURNS, help=f"pushes each way (default: {TURNS})")
+    parser.add_argument("--memory-of", nargs=3, metavar=("PORT", "SERIAL", "FILE"), help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.memory_of:
+        print(_memory_of(*options.memory_of))
+        return 0
+    report = measure(options.turns)
+    print(codec.encode(report).decode()) if options.json else _print(report, Console())
+    return exit_code(report.verdicts)
+
+
+def measure(turns: int) -> Report:
+    """Race on each case, push a bundle twice, and weigh the process that sends the largest file."""
+    before = load_now()
+    cases = (
+        Case("256 MiB", (256 * MIB,), turns),
+        Case("4 GiB, sparse", (4 * GIB,), max(1, turns // 4), sparse=True),
+        Case(f"{_SMALL_FILES} × 4 KiB", (4 * KIB,) * _SMALL_FILES, turns),
+    )
+    with phone_beside() as beside, tempfile.TemporaryDirectory() as folder:
+        sides = _Sides(beside)
+        races = tuple(_race(sides, case, _made(Path(folder) / str(n), case)) for n, case in enumerate(cases))
+        again_s = _unchanged_bundle_s(sides, Path(folder) / "bundle")
+        peak = _peak_mebibytes(beside, Path(folder) / "1" / "0")
+        sides.shell.close()
+    large = [race for race in races if race.total_bytes >= 256 * MIB]
+    return Report(
+        load_average=load_since(before),
+        races=races,
+        unchanged_bundle_s=again_s,
+        peak_mebibytes_of_four_gibibytes=peak,
+        verdicts=(
+            *(judge(f"{race.case}: time against adb push", "×", 1 / race.ratio, 1 / LEAST_RATIO) for race in large),
+            judge("an unchanged bundle of 512 MiB, second push", "s", again_s, AGAIN_LIMIT_S),
+            judge("peak memory of the process that sends 4 GiB", "MiB", peak, MEMORY_LIMIT_MIB),
+        ),
+    )
+
+
+class _Sides:
+    """Both ways to push a folder's files."""
+
+    def __init__(self, beside: Beside) -> None:
+        self.beside = beside
+        self.shell = Shell(beside.transport)
+        self.files = Files(beside.transport, self.shell)
+
+    def ours(self, folder: Path) -> None:
+        for file in sorted(folder.iterdir()):
+            self.files.push(file, f"{_TO}/{folder.name}/{file.name}")
+
+    def adb(self, folder: Path) -> None:
+        done = self.beside.adb.run("push", str(folder), _TO, serial=self.beside.serial)
+        if done.returncode:
+            raise RuntimeError(done.stderr.decode())
+
+    def clear(self) -> None:
+        self.shell.check(f"rm -rf {quoted(_TO)}; mkdir {quoted(_TO)}", 120)
+
+
+def _made(folder: Path, case: Case) -> Path:
+    folder.mkdir()
+    for number, size in enumerate(case.sizes):
+        with (folder / str(number)).open("wb") as stream:
+            if case.sparse:
+                stream.truncate(size)
+            for start in () if case.sparse else range(0, size, MIB):
+                stream.write(os.urandom(min(MIB, size - start)))
+    return folder
+
+
+def _race(sides: _Sides, case: Case, folder: Path) -> Race:
+    ways: list[Callable[[Path], None]] = [sides.ours, sides.adb]
+    pairs = []
+    for turn in range(case.turns + 1):
+        order = ways if turn % 2 else ways[::-1]  # who goes first has the colder caches
+        taken = {way: _seconds(sides, way, folder) for way in order}
+        pairs.append((taken[sides.ours], taken[sides.adb]))
+    counted = pairs[1:]
+    ours_s, adb_s = (sorted(side)[len(side) // 2] for side in zip(*counted, strict=True))
+    return Race(
+        case=case.name,
+        total_bytes=sum(case.sizes),
+        ours_s=ours_s,
+        adb_s=adb_s,
+        ratio=adb_s / ours_s,
+        pairs=tuple(counted),
+    )
+
+
+def _seconds(sides: _Sides, push: Callable[[Path], None], folder: Path) -> float:
+    sides.clear()
+    start_ns = time.monotonic_ns()
+    push(folder)
+    return (time.monotonic_ns() - start_ns) / 1e9
+
+
+def _unchanged_bundle_s(sides: _Sides, folder: Path) -> float:
+    sides.clear()
+    bundle = _bundle(folder)
+    content = Content(sides.shell, sides.files, folder=f"{_TO}/bundles")
+    content.put(folder, bundle)
+    start_ns = time.monotonic_ns()
+    placed = content.put(folder, bundle)
+    taken_ns = time.monotonic_ns() - start_ns
+    if placed.sent:
+        raise RuntimeError(f"{placed.sent} were sent again")
+    return taken_ns / 1e9
+
+
+def _bundle(folder: Path) -> Bundle:
+    _made(folder, Case("bundle", (256 * MIB, 256 * MIB, *(4 * KIB,) * 20), 1))
+    names = sorted(file.name for file in folder.iterdir())
+    bundle = make_bundle(files=tuple(describe(folder, name) for name in names))
+    (folder / MANIFEST).write_bytes(codec.encode(bundle))
+    return bundle
+
+
+def _peak_mebibytes(beside: Beside, file: Path) -> float:
+    """Send a file from a fresh process, and return the most memory that it ever held, all of Python included."""
+    program = [sys.executable, "-m", __spec__.name, "--memory-of", str(beside.adb.port), beside.serial, str(file)]
+    done = subprocess.run(program, env=dict(os.environ), capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def _memory_of(port: str, serial: str, file: str) -> float:
+    transport = Transport(Server(Address(port=int(port))), serial)
+    shell = Shell(transport, RealClock())
+    Files(transport, shell).push(Path(file), f"{_TO}/weighed")
+    shell.close()
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+
+
+def _print(report: Report, console: Console) -> None:
+    table = Table("pushed", "ours", "adb push", "our speed, × adb", title="to a virtual phone, medians")
+    for race in report.races:
+        rates = [
+            f"{seconds:.2f} s ({race.total_bytes / seconds / MIB:.0f} MiB/s)" for seconds in (race.ours_s, race.adb_s)
+        ]
+        table.add_row(race.case, *rates, f"{race.ratio:.2f}")
+    console.print(table)
+    print_verdicts(report.verdicts, report.load_average, console)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
