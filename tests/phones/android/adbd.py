@@ -78,6 +78,11 @@ class Adbd:
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, args=(self._listener,), name="adbd", daemon=True).start()
 
+    @property
+    def listening(self) -> bool:
+        """Tell whether a host may connect."""
+        return self._listener is not None
+
     def cut(self) -> None:
         """Stop listening and drop every link at once, as a pulled cable does."""
         listener, self._listener = self._listener, None
@@ -173,6 +178,11 @@ class Link:
             pass  # a link that breaks is what a cable does
         finally:
             self._end()
+
+    @property
+    def listening(self) -> bool:
+        """Tell whether a host may connect."""
+        return self._listener is not None
 
     def cut(self) -> None:
         """Reset the connection: the host sees an error at once, whatever is under way."""
