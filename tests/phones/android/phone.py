@@ -69,15 +69,14 @@ class VirtualAndroid:
         self.apps = Apps(self._files, self._packages, self.model, argv, self._control.address)
         self.commands = Commands(self.model, self.apps)
         shown = ShownFiles(self.root, self.commands.files)
-        self._closing.callback(shown.close)
         self.services = Services(self._files, shown, self._meter.free_bytes, self)
         self.adbd = Adbd(self._identity, self.services.find, trust=trust, port=port)
 
     def __enter__(self) -> Self:
         userland.build(self.root, [*self.commands.names, "remount"])
         asked = AskServer(self.root, userland.seen_as(self.root, f"/{FOLDER}"), self._answer)
-        for close in (asked.close, self.services.reversed.close, self.apps.close, self.adbd.cut):
-            self._closing.callback(close)
+        for close in (asked.close, self.adbd.await_served, self.services.close, self.apps.close, self.adbd.cut):
+            self._closing.callback(close)  # the last one is called first
         self.model.on_end(self._end_real)
         self._packages.add(Apk(RUNNER_PACKAGE, 1, "1", (".RunnerActivity",)))
         asked.start()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 from collections.abc import Callable, Mapping
 from typing import Protocol
@@ -48,6 +50,7 @@ class Services:
         self._free_bytes = free_bytes
         self._phone = phone
         self._running = 0
+        self._closed = threading.Event()
         self._lock = threading.Lock()
 
     def find(self, name: str, link: Link) -> Service | None:
@@ -55,6 +58,17 @@ class Services:
         head, _, rest = name.partition(":")
         find = _FINDERS.get(head.partition(",")[0])
         return find(self, name, rest, link) if find else None
+
+    def close(self) -> None:
+        """Stop showing files, give up reversed sockets, and end all that shells have started."""
+        self._closed.set()
+        self._shown.close()
+        self.reversed.close()
+        for pid in userland.processes_in(self._files.root):
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it ended meanwhile
 
     def _shell(self, name: str, _rest: str, _link: Link) -> Service:
         return lambda stream: self._run_shell(stream, shell.parse(name))
@@ -81,8 +95,7 @@ class Services:
             threading.Thread(target=self._refresh, name="phone-files", daemon=True).start()
 
     def _refresh(self) -> None:
-        pause = threading.Event()
-        while not pause.wait(_REFRESH_S) and self._running:
+        while not self._closed.wait(_REFRESH_S) and self._running:
             self._shown.refresh()
 
     def _sync(self, _name: str, _rest: str, _link: Link) -> Service:

@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from tests.phones.android.ask_server import FOLDER
+
 
 class ShownFiles:
     """Keep files up to date with what `files` says; None: nobody but the system may read it."""
@@ -14,9 +16,9 @@ class ShownFiles:
         self._root = root
         self._files = files
         self._written: dict[str, bytes | None] = {}
-        self._lock = threading.Lock()
         self._closed = False
-        self._temporary = root / ".sim" / "new"
+        self._lock = threading.Lock()
+        self._temporary = root / FOLDER / "new"
 
     def close(self) -> None:
         """Write no more: the folder is about to go."""

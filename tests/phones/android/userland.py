@@ -47,14 +47,17 @@ _OWNED_BY_SHELL = (
 )
 _LINKS = {"sdcard": "storage/emulated/0", "bin": "system/bin", "etc": "system/etc"}
 _DEVICES = {"null": (1, 3), "zero": (1, 5), "full": (1, 7), "random": (1, 8), "urandom": (1, 9), "tty": (5, 0)}
-# Of toybox's programs those that Android has too and a host may have a use for: each is a link, made for every phone anew.
-_TOOLS = """
-[ base64 basename cat chmod chown cksum cmp comm cp cut dd dirname du echo egrep env expr fallocate false fgrep file find
-fsync getconf grep groups gunzip head hostname id kill ln logname ls md5sum mkdir mkfifo mktemp mv nc nice nl nohup nproc od
-paste patch printenv printf pwd readlink realpath renice rev rm rmdir sed seq setsid sha1sum sha256sum sha512sum sleep sort
-split strings tac tail tar taskset tee test time timeout touch true truncate tty uname uniq usleep wc which whoami xargs
-xxd yes zcat
-""".split()
+# Of toybox's programs those that Android has too and a host may have a use for: each is a link, made for every phone.
+_TOOLS = (
+    "[", "base64", "basename", "cat", "chmod", "chown", "cksum", "cmp", "comm", "cp", "cut", "dd", "dirname",
+    "du", "echo", "egrep", "env", "expr", "fallocate", "false", "fgrep", "file", "find", "fsync", "getconf",
+    "grep", "groups", "gunzip", "head", "hostname", "id", "kill", "ln", "logname", "ls", "md5sum", "mkdir",
+    "mkfifo", "mktemp", "mv", "nc", "nice", "nl", "nohup", "nproc", "od", "paste", "patch", "printenv",
+    "printf", "pwd", "readlink", "realpath", "renice", "rev", "rm", "rmdir", "sed", "seq", "setsid", "sha1sum",
+    "sha256sum", "sha512sum", "sleep", "sort", "split", "strings", "tac", "tail", "tar", "taskset", "tee",
+    "test", "time", "timeout", "touch", "true", "truncate", "tty", "uname", "uniq", "usleep", "wc", "which",
+    "whoami", "xargs", "xxd", "yes", "zcat",
+)  # fmt: skip
 
 _SYNC = r"""#!{shell}
 # The real one would flush every disk of this machine.
@@ -178,4 +181,16 @@ def _host_program(name: str) -> str:
     found = shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin")
     if found is None:
         raise RuntimeError(f"the virtual phone needs {name} on this machine")
+    return found
+
+
+def processes_in(root: Path) -> list[int]:
+    """Return the processes for which the folder is `/`, those included that left their shell behind."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and os.readlink(entry / "root") == str(root):
+                found.append(int(entry.name))
+        except OSError:
+            pass  # it is gone, or not ours to look at
     return found
