@@ -82,6 +82,17 @@ def test_a_tombstone_takes_its_signal_from_whoever_tells_it() -> None:
         assert (reason.cause, reason.signal) == ("native_crash", signal)
 
 
+def test_a_size_that_nobody_knows_is_not_named() -> None:
+    read = read_exit_info("ApplicationExitInfo #0:\n  pid=7 reason=3 (LOW_MEMORY) status=0 pss=0 rss=0 state=empty\n")
+    assert not isinstance(read, Unavailable)
+    reason = kill_reason(7, read, ())
+    assert reason is not None
+    assert (reason.sentence, reason.signal) == ("killed because the phone ran out of memory", None)
+    other = kill_reason(5416, exits(), ())
+    assert other is not None
+    assert other.sentence == "killed by the system: SOMETHING NEW"
+
+
 def test_another_processs_end_tells_nothing() -> None:
     assert kill_reason(1, exits(), read_kill_lines(capture("logcat_kills"))) is None
 
