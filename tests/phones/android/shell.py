@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.phones.android.streams import Stream, StreamClosed
+from tests.phones.android.userland import Userland
 
 FRAME = struct.Struct("<BI")
 STDIN, STDOUT, STDERR, EXIT, CLOSE_STDIN, WINDOW_SIZE = range(6)
@@ -39,12 +40,18 @@ def parse(service: str) -> Request:
 class ShellService:
     """Run one command and join it to a stream."""
 
-    def __init__(self, stream: Stream, request: Request) -> None:
+    def __init__(self, stream: Stream, request: Request, userland: Userland) -> None:
         self._stream = stream
         self._request = request
+        self._userland = userland
 
-    def run(self, argv: Sequence[str], environment: dict[str, str], folder: Path) -> None:
-        """Run `argv` until it ends; if the host hangs up before, its process group gets SIGHUP, as from a terminal."""
+    def run(self) -> None:
+        """Run the command to its end; if the host hangs up before, its process group gets SIGHUP, as of a terminal."""
+        argv, environment, folder = (
+            self._userland.argv(self._request.command),
+            self._userland.environment(),
+            self._userland.root,
+        )
         if self._request.terminal:
             self._run_on_terminal(argv, environment, folder)
             return
@@ -108,6 +115,7 @@ class ShellService:
                     left.discard(descriptor)
 
     def _put(self, kind: int, data: bytes) -> None:
+        data = self._userland.printed(data)
         self._stream.write(FRAME.pack(kind, len(data)) + data if self._request.framed else data)
 
     def _feed(self, process: subprocess.Popen[bytes], stdin: int) -> None:
@@ -129,13 +137,16 @@ class ShellService:
             kind, length = FRAME.unpack(self._stream.receive_exactly(FRAME.size))
             data = self._stream.receive_exactly(length)
             if kind == STDIN:
-                _write_all(stdin, data)
+                _write_all(stdin, self._given(data))
             elif kind == CLOSE_STDIN:
                 return
 
     def _feed_all(self, stdin: int) -> None:
         while piece := self._stream.receive():
-            _write_all(stdin, piece)
+            _write_all(stdin, self._given(bytes(piece)))
+
+    def _given(self, data: bytes) -> bytes:
+        return data if self._request.command else self._userland.given(data)
 
 
 def _hang_up(process: subprocess.Popen[bytes]) -> None:
