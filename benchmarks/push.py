@@ -1,7 +1,8 @@
-"""Measure how fast files go to a phone beside `adb push`, and what an unchanged bundle costs: `python -m benchmarks.push`.
+"""Measure how fast files go to a phone beside `adb push`, and what an unchanged bundle costs.
 
-Both push to the same virtual phone through the same real adb server, in turn. Our time is that of the call, in a process
-that has started; adb's is that of its process. Each file is removed in between, outside the time.
+`python -m benchmarks.push`: both push to the same virtual phone through the same real adb server, in turn. Our time is
+that of the call, in a process that has started; adb's is that of its process. Each file is removed in between, outside
+the time.
 """
 
 from __future__ import annotations

@@ -170,7 +170,7 @@ class _Counter:
             readings=len(times),
             rest_watts=_watts(self.joules, self.times, self.charge, rest),
             evidence=f"it fell by {charge[0] - charge[-1]:.0f} µAh; {against}"
-            + (" while discharging" if gauge is not None else ""),
+            + (" while charging" if gauge is not None else ""),
         )
 
     def joules(self, window: Window) -> float:

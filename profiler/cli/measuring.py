@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -91,20 +92,21 @@ def profile(
     """
     clock = RealClock()
     _check_runtime(device_name, wanted)
-    device = _opened(device_name, phone, clock, open_device)
-    policy = open_policy(judging.policy, judging.not_required)
     place = open_store(store)
-    if dry_run and isinstance(model, str) and not is_ready(model, wanted):
-        return _say_export_comes_first(model, as_json=as_json)
-    order = _order(_bundle(model, wanted), device, task, wishes, how)
-    for line in order.inputs.notes:
-        notes().print(plain(line, style="yellow"))
-    if dry_run:
-        return _say_what_would_be_done(order, device_name, place.root, as_json=as_json)
-    for line in tidy(place, clock):
-        notes().print(plain(line, style="dim"))
-    with SessionProgress(notes(), order) as progress:
-        run = measure(order, device, place, clock, progress.report)
+    if not dry_run:  # before a phone is taken: what waits to be collected may lie on the same one
+        for line in tidy(place, clock):
+            notes().print(plain(line, style="dim"))
+    with contextlib.closing(_opened(device_name, phone, clock, open_device)) as device:
+        policy = open_policy(judging.policy, judging.not_required)
+        if dry_run and isinstance(model, str) and not is_ready(model, wanted):
+            return _say_export_comes_first(model, as_json=as_json)
+        order = _order(_bundle(model, wanted), device, task, wishes, how)
+        for line in order.inputs.notes:
+            notes().print(plain(line, style="yellow"))
+        if dry_run:
+            return _say_what_would_be_done(order, device_name, place.root, as_json=as_json)
+        with SessionProgress(notes(), order) as progress:
+            run = measure(order, device, place, clock, progress.report)
     summary = summarise(run, place.folder(run.run_id), policy)
     print_json(summary) if as_json else print_summary(summary)
     return exit_code(run)

@@ -137,8 +137,9 @@ def _names(phone: Phone) -> Iterable[str]:
 def _why_none(phones: Sequence[Known], profile: DeviceProfile, serial: str | None) -> str:
     if not phones:
         return "no phone is connected"
-    wanted = f"{profile.title} is ready" if serial is None else f"{profile.title} with the serial {serial} is ready"
-    return f"no {wanted}; connected: {'; '.join(map(_told, phones))}"
+    wanted = "phone" if profile.name == catalog.GENERIC_PHONE else profile.title
+    named = "" if serial is None else f" with the serial {serial}"
+    return f"no {wanted}{named} is ready; connected: {'; '.join(map(_told, phones))}"
 
 
 def _told(known: Known) -> str:

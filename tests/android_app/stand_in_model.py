@@ -1,4 +1,4 @@
-"""The least model that a synthetic runner needs: a clock it drives, fixed costs, memory that grows with what is loaded."""
+"""The least that a synthetic runner needs of a phone: a clock it drives, fixed costs, memory that grows with loads."""
 
 from __future__ import annotations
 

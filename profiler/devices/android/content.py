@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import NamedTuple
 
 from profiler.bundle_files import MANIFEST, describe, inside, manifest_sha256
-from profiler.devices.android.files import Files
+from profiler.devices.android.files import Files, Outgoing
 from profiler.devices.android.receipts import (
     RECEIPTS,
     Receipt,
     copy,
-    proof,
+    line_of,
     proven,
+    read_hashes,
     read_receipts,
     read_states,
     time_of,
@@ -123,9 +124,7 @@ class Content:
         known = [entry for entry in entries if entry.path in states and not proven(entry, receipts, states)]
         wrong = [entry.path for entry in known if states[entry.path][0] != entry.size_bytes]
         unproven = [entry for entry in known if states[entry.path][0] == entry.size_bytes]
-        names = {entry.path for entry in entries}
-        half_sent = [f"{name}.part" for name in names if f"{name}.part" not in names]
-        self._remove(part, [*wrong, *half_sent])
+        self._remove(part, wrong)
         self._prove(part, unproven)
 
     def _remove(self, part: str, paths: Sequence[str]) -> None:
@@ -136,11 +135,29 @@ class Content:
         """Have the phone hash files, write receipts for the right ones, remove the wrong ones and return these."""
         wrong = []
         for group in _groups(entries):
-            script = " ".join(proof(entry) for entry in group)
-            said = self._shell.check(f"cd {quoted(part)} && {{ {script} true; }}", _patience_s(_size(group)))
-            failed = {line.removeprefix("wrong ./") for line in said.splitlines()}
-            wrong += [entry for entry in group if entry.path in failed]
+            paths = quoted(*(f"./{entry.path}" for entry in group))
+            said = self._shell.run(f"cd {quoted(part)} && sha256sum {paths}", _patience_s(_size(group))).text
+            hashes = read_hashes(said)
+            right = [entry for entry in group if hashes.get(entry.path) == entry.sha256]
+            wrong += [entry for entry in group if entry not in right]
+            self._write_receipts(part, right)
+        self._remove(part, [entry.path for entry in wrong])
         return wrong
+
+    def _write_receipts(self, part: str, entries: Sequence[BundleFile]) -> None:
+        states = self._states(part, entries)
+        # What is not as we sent it has a time of its own; a phone that cannot set one keeps that.
+        if late := [entry for entry in entries if states.get(entry.path, (0, 0))[1] != time_of(entry)]:
+            touches = "; ".join(f"touch -d @{time_of(entry)} {quoted(f'./{entry.path}')}" for entry in late)
+            self._shell.run(f"cd {quoted(part)} && {{ {touches}; }}")
+            states = self._states(part, entries)
+        known = {entry.path: Receipt(entry.sha256, *states[entry.path]) for entry in entries if entry.path in states}
+        if known:
+            lines = "\n".join(line_of(path, receipt) for path, receipt in known.items())
+            self._shell.check(f"cd {quoted(part)} && echo {quoted(lines)} >>{RECEIPTS}")
+
+    def _states(self, part: str, entries: Sequence[BundleFile]) -> dict[str, tuple[int, int]]:
+        return self._survey(part, entries)[1] if entries else {}
 
     def _lacking(self, part: str, entries: Sequence[BundleFile]) -> list[BundleFile]:
         receipts, states = self._survey(part, entries)
@@ -189,16 +206,20 @@ class Content:
     def _send(self, source: Path, part: str, lacking: Sequence[BundleFile], progress: Progress | None) -> None:
         total, done = _size(lacking), 0
         for group in _groups(lacking):
-            for entry in group:
-                self._push(source, part, entry, _shifted(progress, done, total, entry.path))
-                done += entry.size_bytes
-            for entry in self._prove(part, group):
-                self._push(source, part, entry, None)  # once more: a bad cable or card may do better
-                if self._prove(part, [entry]):
-                    raise self._mismatch(source, entry)
+            self._files.push_staged(self._outgoing(source, part, group, progress, done, total))
+            done += _size(group)
+            if wrong := self._prove(part, group):  # once more: a bad cable or card may do better
+                self._files.push_staged(self._outgoing(source, part, wrong, None, 0, 0))
+                if still := self._prove(part, wrong):
+                    raise self._mismatch(source, still[0])
 
-    def _push(self, source: Path, part: str, entry: BundleFile, progress: Callable[[int, int], None] | None) -> None:
-        self._files.push(inside(source, entry.path), f"{part}/{entry.path}", mtime_s=time_of(entry), progress=progress)
+    def _outgoing(
+        self, source: Path, part: str, entries: Sequence[BundleFile], progress: Progress | None, done: int, total: int
+    ) -> Iterator[Outgoing]:
+        for entry in entries:
+            told = _shifted(progress, done, total, entry.path)
+            done += entry.size_bytes
+            yield Outgoing(inside(source, entry.path), f"{part}/{entry.path}", mtime_s=time_of(entry), progress=told)
 
     def _mismatch(self, source: Path, entry: BundleFile) -> Exception:
         if describe(source, entry.path) != entry:

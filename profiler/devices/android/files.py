@@ -8,7 +8,7 @@ import select
 import socket
 import stat
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, NoReturn
 
@@ -43,6 +43,16 @@ class FileState(NamedTuple):
         return stat.S_ISDIR(self.mode)
 
 
+class Outgoing(NamedTuple):
+    """A file to send."""
+
+    source: Path
+    path: str
+    mode: int = 0o644
+    mtime_s: int | None = None
+    progress: Progress | None = None
+
+
 class Files:
     """Files on one phone; `stall_s` is how long nothing at all may move."""
 
@@ -56,7 +66,7 @@ class Files:
         """Describe a file, or return None where there is none. Raises DeviceError where it may not be looked at."""
         if "stat_v2" not in self._features():
             return self._stat_by_shell(path)
-        with self._conversation(f"look at {path}") as connection:
+        with self._connection() as connection, self._conversation(f"look at {path}", connection):
             return self._stat_over(connection, path)
 
     def push(
@@ -72,22 +82,27 @@ class Files:
 
         Raises MissingSource or InputError where it cannot be read, DeviceError with the phone's own reason.
         """
-        with _opened(source) as stream:
-            known = os.fstat(stream.fileno())
-            part = f"{path}.part"
-            with self._conversation(f"write {path}") as connection:
+        part = f"{path}.part"
+        with self._connection() as connection:
+            with self._conversation(f"write {path}", connection):
                 self._refuse_folder(connection, path)
-                try:
-                    self._open_for_writing(connection, part, mode)
-                    sent = self._send(connection, stream, source, known.st_size, progress)
-                    moment = int(known.st_mtime) if mtime_s is None else mtime_s
-                    connection.sendall(struct.pack("<4sI", b"DONE", min(max(moment, 0), _LAST_MTIME_S)))
-                    self._expect_okay(connection)
+            try:
+                sent = self._send_file(connection, Outgoing(source, part, mode, mtime_s, progress), path)
+                with self._conversation(f"write {path}", connection):
                     self._complete(connection, part, path, sent)
-                except BaseException:
-                    self._forget(part)
-                    raise
+            except BaseException:
+                self._forget(part)
+                raise
         return sent
+
+    def push_staged(self, files: Iterable[Outgoing]) -> None:
+        """Send files one after the other to places that nobody looks at before they are proven; some may be cut short.
+
+        Raises as `push` does.
+        """
+        with self._connection() as connection:
+            for file in files:
+                self._send_file(connection, file, file.path)
 
     def pull(self, path: str, destination: Path, *, progress: Progress | None = None) -> int:
         """Fetch a file, which appears here whole or not at all, and return its bytes.
@@ -99,7 +114,7 @@ class Files:
             raise self._failed(f"read {path}", "it is a folder" if known else "there is no such file")
         part = destination.with_name(f"{destination.name}.part")
         try:
-            with self._conversation(f"read {path}") as connection:
+            with self._connection() as connection, self._conversation(f"read {path}", connection):
                 connection.sendall(self._reading_request(path))
                 with _writing(part) as stream:
                     received = self._receive(connection, stream, path, known.size_bytes, progress)
@@ -159,23 +174,32 @@ class Files:
             return _request(b"RCV2", path) + struct.pack("<4sI", b"RCV2", 0)
         return _request(b"RECV", path)
 
-    def _send(
-        self, connection: socket.socket, stream: BinaryIO, source: Path, total: int, progress: Progress | None
-    ) -> int:
+    def _send_file(self, connection: socket.socket, file: Outgoing, shown: str) -> int:
+        """Send one file whose path is told as `shown`, and return its bytes."""
+        with _opened(file.source) as stream, self._conversation(f"write {shown}", connection):
+            known = os.fstat(stream.fileno())
+            self._open_for_writing(connection, file.path, file.mode)
+            sent = self._send(connection, stream, file, known.st_size)
+            moment = int(known.st_mtime) if file.mtime_s is None else file.mtime_s
+            connection.sendall(struct.pack("<4sI", b"DONE", min(max(moment, 0), _LAST_MTIME_S)))
+            self._expect_okay(connection)
+        return sent
+
+    def _send(self, connection: socket.socket, stream: BinaryIO, file: Outgoing, total: int) -> int:
         buffer = memoryview(bytearray(_CHUNKS * (_HEADER_BYTES + _CHUNK_BYTES)))
         sent = 0
         while True:
-            used, payload = _fill(buffer, stream, source)
+            used, payload = _fill(buffer, stream, file.source)
             if not payload:
                 break
             # A phone that gives up goes on reading but not writing; what it says must be heard now.
             if select.select([connection], [], [], 0)[0]:
                 self._expect_okay(connection)
-                raise ProtocolError(f"{self._transport.serial} says OKAY in the middle of {source}")
+                raise ProtocolError(f"{self._transport.serial} says OKAY in the middle of {file.path}")
             connection.sendall(buffer[:used])
             sent += payload
-            if progress is not None:
-                progress(sent, max(total, sent))
+            if file.progress is not None:
+                file.progress(sent, max(total, sent))
         return sent
 
     def _receive(
@@ -216,17 +240,20 @@ class Files:
         with contextlib.suppress(DeviceError):
             self._shell.run(f"rm -f {quoted(part)}", deadline_s=2.0)
 
+    def _connection(self) -> socket.socket:
+        return self._transport.open("sync:", self._stall_s)
+
     @contextlib.contextmanager
-    def _conversation(self, what: str) -> Iterator[socket.socket]:
-        with self._transport.open("sync:", self._stall_s) as connection:
-            try:
-                yield connection
-            except _Refused as error:
-                raise self._failed(what, str(error)) from error
-            except TimeoutError as error:
-                raise self._failed(what, f"nothing moved for {self._stall_s:g} s") from error
-            except (BrokenPipeError, ConnectionError) as error:
-                raise self._failed(what, _last_words(connection) or "the connection broke") from error
+    def _conversation(self, what: str, connection: socket.socket) -> Iterator[None]:
+        """Turn what may go wrong while something is done over a connection into DeviceError."""
+        try:
+            yield
+        except _Refused as error:
+            raise self._failed(what, str(error)) from error
+        except TimeoutError as error:
+            raise self._failed(what, f"nothing moved for {self._stall_s:g} s") from error
+        except (BrokenPipeError, ConnectionError) as error:
+            raise self._failed(what, _last_words(connection) or "the connection broke") from error
 
     def _failed(self, what: str, reason: str) -> DeviceError:
         hint = next((hint for sign, hint in _HINTS.items() if sign in reason), None)

@@ -61,14 +61,14 @@ def time_of(entry: BundleFile) -> int:
     return _LONG_AGO_S + int(entry.sha256[:7], 16)
 
 
-def proof(entry: BundleFile) -> str:
-    """Return the script that hashes one file: a receipt for the right content, and a complaint for any other."""
-    path = quoted(f"./{entry.path}")
-    return (
-        f'case "$(sha256sum <{path})" in {entry.sha256}*) touch -d @{time_of(entry)} {path} 2>/dev/null;'
-        f' echo "{entry.sha256} $(stat -c "%s %Y" {path})" {path} >>{RECEIPTS};;'
-        f" *) echo wrong {path}; rm -f {path};; esac;"
-    )
+def read_hashes(text: str) -> dict[str, str]:
+    """Read what `sha256sum` prints: `sha256  ./path` lines."""
+    return {line[66:].removeprefix("./"): line[:64] for line in text.splitlines() if line[64:66] == "  "}
+
+
+def line_of(path: str, receipt: Receipt) -> str:
+    """Return a receipt as a line."""
+    return f"{receipt.sha256} {receipt.size_bytes} {receipt.mtime_s} ./{path}"
 
 
 def copy(part: str, entry: BundleFile, path: str, receipt: Receipt) -> str:
@@ -79,7 +79,7 @@ def copy(part: str, entry: BundleFile, path: str, receipt: Receipt) -> str:
     """
     target = f"{part}/{entry.path}"
     parent, known = target.rpartition("/")[0], f"{receipt.size_bytes} {receipt.mtime_s}"
-    line = f"echo {quoted(f'{receipt.sha256} {known} ./{entry.path}')} >>{quoted(f'{part}/{RECEIPTS}')}"
+    line = f"echo {quoted(line_of(entry.path, receipt))} >>{quoted(f'{part}/{RECEIPTS}')}"
     return (
         f'[ "$(stat -c "%s %Y" {quoted(path)})" = "{known}" ] && mkdir -p {quoted(parent)} &&'
         f" {{ ln {quoted(path, target)} 2>/dev/null && {line} && echo linked || cp -p {quoted(path, target)}"

@@ -32,7 +32,7 @@ class Desk:
     def device(self, phone: VirtualAndroid) -> Iterator[AndroidDevice]:
         """Open a virtual phone as the product does, connecting to it first."""
         self.server.connect(phone.address)
-        known = choose(known_phones(self.server), device_profile(GENERIC_PHONE), phone.serial)
+        known = choose(known_phones(self.server), device_profile(GENERIC_PHONE), phone.address)
         device = opened(known, self.server, RealClock(), self._leases, patience=PATIENCE)
         try:
             yield device

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -14,7 +14,7 @@ from profiler.bundle_files import MANIFEST, describe
 from profiler.clock import RealClock
 from profiler.devices.android.adb import Transport
 from profiler.devices.android.content import BUNDLES, Content
-from profiler.devices.android.files import Files
+from profiler.devices.android.files import Files, Outgoing
 from profiler.devices.android.receipts import read_receipts
 from profiler.devices.android.shell import Shell
 from profiler.errors import DeviceError, InvalidRecord
@@ -252,7 +252,7 @@ def test_a_file_that_arrives_damaged_is_sent_once_more(
 
     placed = Content(shell, damaging).put(*made)
 
-    assert damaging.pushed.count("weights.bin") == 3
+    assert [path.rpartition(".part/")[2] for path in damaging.pushed] == [*FILES, MANIFEST, "text/weights.bin"]
     assert on_phone(phone, placed.path)["text/weights.bin"] == contents["text/weights.bin"]
 
 
@@ -275,13 +275,13 @@ class _Damaging(Files):
         self._left = times
         self.pushed: list[str] = []
 
-    def push(self, source: Path, path: str, **more: object) -> int:  # type: ignore[override]
-        self.pushed.append(source.name)
-        sent = super().push(source, path, **more)  # type: ignore[arg-type]
-        if path.endswith("text/weights.bin") and self._left:
-            self._left -= 1
-            damage(self._root / path.lstrip("/"))
-        return sent
+    def push_staged(self, files: Iterable[Outgoing]) -> None:
+        for file in files:
+            self.pushed.append(file.path)
+            super().push_staged([file])
+            if file.path.endswith("text/weights.bin") and self._left:
+                self._left -= 1
+                damage(self._root / file.path.lstrip("/"))
 
 
 def test_a_file_here_that_is_not_the_manifests_is_told_as_such(content: Content, made: Made) -> None:
