@@ -76,6 +76,14 @@ class VirtualAndroid:
         self.adbd = Adbd(self._identity, self.services.find, trust=trust, port=port)
 
     def __enter__(self) -> Self:
+        try:
+            self._start()
+        except BaseException:
+            self._closing.close()
+            raise
+        return self
+
+    def _start(self) -> None:
         self._userland.build([*self.commands.names, "remount"])
         asked = AskServer(self.root, self._userland.seen_as(f"/{FOLDER}"), self._answer)
         for close in (asked.close, self.adbd.await_served, self.services.close, self.apps.close, self.adbd.cut):
@@ -85,7 +93,6 @@ class VirtualAndroid:
         asked.start()
         self._shown.start()
         self.adbd.listen()
-        return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self._closing.close()

@@ -85,6 +85,7 @@ class ShellService:
     def _join(self, process: subprocess.Popen[bytes], stdin: int, kinds: dict[int, int]) -> None:
         feeder = threading.Thread(target=self._feed, args=(process, os.dup(stdin)), name="adbd-stdin", daemon=True)
         feeder.start()
+        self._userland.started.add(process.pid)
         if not self._request.terminal:
             assert process.stdin is not None
             process.stdin.close()
@@ -95,6 +96,7 @@ class ShellService:
             _hang_up(process)
             raise
         finally:
+            self._userland.started.discard(process.pid)
             if self._request.terminal:
                 os.close(stdin)
         if self._request.framed:
@@ -104,18 +106,18 @@ class ShellService:
         poll = select.poll()
         for descriptor in kinds:
             poll.register(descriptor, select.POLLIN)
-        left = set(kinds)
+        left = {descriptor: self._userland.printing() for descriptor in kinds}
         while left:
             for descriptor, _ in poll.poll():
-                data = _read(descriptor)
+                read = _read(descriptor)
+                data = left[descriptor](read)
                 if data:
                     self._put(kinds[descriptor], data)
-                else:
+                if not read:
                     poll.unregister(descriptor)
-                    left.discard(descriptor)
+                    del left[descriptor]
 
     def _put(self, kind: int, data: bytes) -> None:
-        data = self._userland.printed(data)
         self._stream.write(FRAME.pack(kind, len(data)) + data if self._request.framed else data)
 
     def _feed(self, process: subprocess.Popen[bytes], stdin: int) -> None:

@@ -13,7 +13,7 @@ import shutil
 import signal
 import stat
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tests.phones.android.ask_server import FOLDER, SCRIPT
@@ -86,6 +86,7 @@ class Userland:
     def __init__(self, root: Path, *, entered: bool | None = None) -> None:
         self.root = root
         self.entered = os.geteuid() == 0 if entered is None else entered
+        self.started: set[int] = set()
 
     def build(self, names: Iterable[str]) -> None:
         """Lay out folders and programs, with a script for each of `names` that asks the simulator."""
@@ -126,17 +127,29 @@ class Userland:
         """Return commands as the shell is to be given them."""
         return text if self.entered else _PATHS.sub(os.fsencode(self.root) + rb"\g<0>", text)
 
-    def printed(self, data: bytes) -> bytes:
-        """Return output as the phone is to have printed it."""
-        return data if self.entered else data.replace(os.fsencode(self.root), b"")
+    def printing(self) -> Callable[[bytes], bytes]:
+        """Return what turns pieces of output into what the phone is to have printed; the last piece is empty."""
+        held = b""
+
+        def printed(piece: bytes) -> bytes:
+            nonlocal held
+            if self.entered:
+                return piece
+            # A path may be cut in two, a line of text ends whole.
+            whole, newline, rest = (held + piece).rpartition(b"\n") if piece else (held, b"", b"")
+            held = rest
+            return (whole + newline).replace(os.fsencode(self.root), b"")
+
+        return printed
 
     def end_all(self) -> None:
-        """Kill every process for which the folder is `/`, those included that left their shell behind."""
-        for pid in _processes_in(self.root):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass  # it ended meanwhile
+        """Kill what was started, and whatever else has the folder for its `/`, having left its shell behind."""
+        for kill, pids in ((os.killpg, self.started.copy()), (os.kill, _processes_in(self.root))):
+            for pid in pids:
+                try:
+                    kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass  # it ended meanwhile
 
     def _write_scripts(self, names: Iterable[str]) -> None:
         places = {
