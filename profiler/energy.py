@@ -71,7 +71,8 @@ def energy(images: Sequence[IterationSample], samples: Sequence[EnvironmentSampl
             found += meter(images, samples, rest)
         except Unknown as unknown:
             reasons.append(str(unknown))
-    return Found(tuple(found), None if found else reasons[-1])
+    told = [reason for reason in dict.fromkeys(reasons) if reason != NO_GAUGE] or [NO_GAUGE]
+    return Found(tuple(found), None if found else "; ".join(told))
 
 
 def _power_rails(
@@ -169,7 +170,7 @@ class _Counter:
             readings=len(times),
             rest_watts=_watts(self.joules, self.times, self.charge, rest),
             evidence=f"it fell by {charge[0] - charge[-1]:.0f} µAh; {against}"
-            + (" while discharging" if gauge is not None else ""),
+            + (" while charging" if gauge is not None else ""),
         )
 
     def joules(self, window: Window) -> float:

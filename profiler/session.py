@@ -16,6 +16,7 @@ from profiler.clock import Clock
 from profiler.collecting import AFTER_FILE, LAUNCH_FILE, SOURCE_IMAGE, Ending, collect, has_launch
 from profiler.devices.device import Away, Device, Ended, Place, Runner, Transfer
 from profiler.devices.link import MOMENT_S
+from profiler.devices.power_switch import PowerSwitch
 from profiler.errors import DeviceError, InputError, ProtocolError
 from profiler.inputs import JobInputs, write_inputs
 from profiler.leftovers import clean, finish, place_of
@@ -26,6 +27,7 @@ from profiler.records.plan import Plan
 from profiler.records.run import BundleUse, Launch, Run, Session, Settings
 from profiler.runner.engines.installed import lack_of
 from profiler.store import SESSION_FILE, OpenSession, Store
+from profiler.untethering import Untethering
 
 INPUTS_FILE = "inputs.safetensors"
 # A phone may compile a model for ten minutes before its first image.
@@ -53,6 +55,7 @@ class Order(NamedTuple):
     away_timeout_s: float = AWAY_TIMEOUT_S
     untethered: bool = False
     rest_s: float = 0.0
+    power_switch: PowerSwitch | None = None
 
 
 class Progress(NamedTuple):
@@ -113,9 +116,10 @@ def _go_through(order: Order, device: Device, session: OpenSession, clock: Clock
         with device.settled(lambda what: report(Progress(what, 0, None))):
             header = _settled(header, device, session)
             bundle = device.bring(order.bundle_folder, order.bundle, _tell_transfer(report))
+            course = _Course(order, header, session, device, bundle, clock, report)
             for number in range(order.cold_starts):
                 report(Progress("launch", number, None))
-                if not _run_process(order, header, session, device, bundle, number, report):
+                if not _run_process(course, number):
                     break
             _note_conditions_after(device, session)
     except Stalled as error:
@@ -218,13 +222,24 @@ def _components_of(plan: Plan) -> list[str]:
     return list(dict.fromkeys(step.component for step in [*steps, *inner] if hasattr(step, "component")))
 
 
-def _run_process(
-    order: Order, header: Session, session: OpenSession, device: Device, bundle: str, number: int, report: Report
-) -> bool:
+class _Course(NamedTuple):
+    """What all processes of a session have in common; `bundle` is its folder on the device."""
+
+    order: Order
+    header: Session
+    session: OpenSession
+    device: Device
+    bundle: str
+    clock: Clock
+    report: Report
+
+
+def _run_process(course: _Course, number: int) -> bool:
     """Run one fresh process to its end; tell whether it completed."""
+    order, device, session = course.order, course.device, course.session
     place = place_of(session, number)
     place.folder.mkdir(parents=True)
-    job = _job(order, header, device, bundle, number, write_inputs(order.inputs, place.folder / INPUTS_FILE))
+    job = _job(course, number, write_inputs(order.inputs, place.folder / INPUTS_FILE))
     launch = Launch(
         process=number,
         page_cache=device.forget_files(_files_of(order)),
@@ -235,11 +250,11 @@ def _run_process(
         engine=None,
     )
     _note(session, launch)
-    runner = device.launch(place, header.token)
+    runner = device.launch(place, course.header.token)
     launch = _with_hello(launch, runner, job)
     _note(session, launch)
     with _brought_home(device, place, runner, lambda ended: _note(session, _left(launch, ended))):
-        return _follow(runner, job, _Stall(order), report, number)
+        return _follow(runner, job, course, number)
 
 
 @contextlib.contextmanager
@@ -266,19 +281,24 @@ def _left(launch: Launch, ended: Ended) -> Launch:
     return msgspec.structs.replace(launch, exit_code=ended.code, exit=ended.exit)
 
 
-def _follow(runner: Runner, job: Job, stall: _Stall, report: Report, number: int) -> bool:
+def _follow(runner: Runner, job: Job, course: _Course, number: int) -> bool:
     if job.engine not in runner.hello.engines:
         raise Unable(_lack(runner, job))
     _check_pushed(runner, job)
     runner.link.start(job)
+    stall, untethering = _Stall(course.order), Untethering(job, course.order.power_switch, course.clock)
     outcome = None
-    for event in runner.link.events():
-        if runner.link.cut:
-            report(Progress("away", number, None))
-        stall.take(event, away=runner.link.cut)
-        if event is not None:
-            report(Progress("run", number, event))
-            outcome = getattr(event, "outcome", None)
+    try:
+        for event in runner.link.events():
+            if runner.link.cut:
+                course.report(Progress("away", number, None))
+            untethering.take(event)
+            stall.take(event, away=runner.link.cut)
+            if event is not None:
+                course.report(Progress("run", number, event))
+                outcome = getattr(event, "outcome", None)
+    finally:
+        untethering.end()
     return outcome == "completed"
 
 
@@ -328,11 +348,12 @@ def _check_pushed(runner: Runner, job: Job) -> None:
             raise ProtocolError(f"the runner sees another {receipt.path} than the one pushed to it")
 
 
-def _job(order: Order, header: Session, device: Device, bundle: str, number: int, inputs: InputFile) -> Job:
+def _job(course: _Course, number: int, inputs: InputFile) -> Job:
+    order, device = course.order, course.device
     last = number == order.cold_starts - 1
     return Job(
-        job_id=f"{header.run_id}.{number}",
-        bundle=bundle,
+        job_id=f"{course.header.run_id}.{number}",
+        bundle=course.bundle,
         bundle_sha256=order.bundle_sha256,
         plan=order.plan,
         inputs=inputs,

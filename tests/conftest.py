@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from pathlib import Path
 
@@ -16,9 +17,16 @@ def pytest_configure() -> None:
 
     A child inherits what is ignored, and a `profile` that a test stops by Ctrl-C would go on for ever.
     """
+    _keep_off_the_users_phones()
     for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
+
+
+def _keep_off_the_users_phones() -> None:
+    """Let nothing reach an adb server that is not a test's own, nor start one."""
+    os.environ["ANDROID_ADB_SERVER_PORT"] = "1"
+    os.environ["ADBUTILS_ADB_PATH"] = os.devnull
 
 
 @pytest.fixture(scope="session")

@@ -77,7 +77,12 @@ def _bodies() -> Iterator[tuple[PlanStep, ...]]:
         yield (first, _ENCODE, _LOOP, _DECODE, _OUTPUT)
     yield (_ENCODE, Unload(component="decoder"), _LOOP, _DECODE, _OUTPUT)
     yield (_ENCODE, _LOOP, _DECODE, Unload(component="text_encoder"), _OUTPUT)
-    binds: tuple[dict[str, str], ...] = ({}, {"words": "tokens"}, {"tokens": "words"}, {"tokens": "tokens", "mask": "tokens"})
+    binds: tuple[dict[str, str], ...] = (
+        {},
+        {"words": "tokens"},
+        {"tokens": "words"},
+        {"tokens": "tokens", "mask": "tokens"},
+    )
     for encode in (
         _call(function="embed"),
         *(_call(bind=bind) for bind in binds),

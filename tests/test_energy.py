@@ -162,6 +162,12 @@ def test_power_rails_count_though_the_device_is_plugged_in() -> None:
     assert meter.rest_watts == pytest.approx(3.5, rel=0.01)
 
 
+def test_where_no_meter_helps_the_reasons_of_each_are_told() -> None:
+    plugged = readings(Gauges(), plugged=lambda s: True)
+    metered = [replace(sample, energy_microwattseconds_by_rail={"CPU": 7}) for sample in plugged]
+    assert energy(images(count=3), metered, None) == Found((), f"{SHORT}; {PLUGGED}")
+
+
 @given(
     sign=st.sampled_from([1, -1]),
     per_microampere=st.sampled_from([1.0, 0.001]),

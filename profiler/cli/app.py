@@ -182,6 +182,22 @@ def profile(
             rich_help_panel=HOW,
         ),
     ] = False,
+    usb_power: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            help="With --untethered: a command that switches the phone's USB power, run with 'off' and 'on' after it, "
+            "as 'uhubctl -l 1-1 -p 2 -a'.",
+            rich_help_panel=HOW,
+            show_default="you pull the cable",
+        ),
+    ] = None,
+    least_battery: Annotated[
+        int,
+        typer.Option(
+            min=1, max=100, help="Per cent of charge below which a phone is not measured.", rich_help_panel=HOW
+        ),
+    ] = 30,
     policy: PolicyName = "moi-bench",
     not_required: NotRequired = None,
     store: Store = None,
@@ -232,7 +248,7 @@ def profile(
         store=store,
         dry_run=dry_run,
         as_json=as_json,
-        serial=serial,
+        phone=measuring.Phone(serial, least_battery),
         open_device=context.obj,
     )
 
@@ -491,8 +507,15 @@ def models(as_json: Json = False) -> int:
 
 
 @app.command()
-def doctor(store: Store = None, as_json: Json = False) -> int:
+def doctor(
+    device: Annotated[str | None, typer.Option(help="Look at this phone instead of this computer.")] = None,
+    serial: Annotated[str | None, typer.Option(help="Which phone, where several are alike.")] = None,
+    store: Store = None,
+    as_json: Json = False,
+) -> int:
     """Say what is there, what is missing, and how to get it."""
     from profiler.cli import diagnosis
+    from profiler.cli.phone_diagnosis import PhoneWanted
 
-    return diagnosis.doctor(store, as_json=as_json)
+    wanted = None if device in (None, "local") else PhoneWanted(str(device), serial)
+    return diagnosis.doctor(store, wanted, as_json=as_json)

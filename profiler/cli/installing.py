@@ -8,6 +8,7 @@ from pathlib import Path
 from profiler.cli.output import print_result
 from profiler.cli.places import open_device
 from profiler.clock import RealClock
+from profiler.devices.android.app import Version
 from profiler.devices.android.device import AndroidDevice
 from profiler.errors import InputError
 from profiler.report.terminal import plain
@@ -23,5 +24,9 @@ def install(apk: Path, device_name: str, serial: str | None) -> int:
             raise InputError(f"{device_name} is no phone: nothing is installed there", hint="Name one: profile devices")
         device.app.install(apk)
         version = device.app.version()
-    print_result(plain(f"{device.phone.serial}: runner app {version or 'of an unknown version'} is installed"))
+    print_result(plain(f"{device.phone.serial}: the runner app is installed{_numbered(version)}"))
     return 0
+
+
+def _numbered(version: Version | None) -> str:
+    return f", version {version.code}" if version is not None and version.code is not None else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +18,9 @@ from profiler.cli.output import notes, print_json, print_result, print_summary
 from profiler.cli.places import OpenDevice, open_policy, open_store, tidy, usable
 from profiler.cli.progress import ExportProgress, SessionProgress
 from profiler.clock import Clock, RealClock
+from profiler.devices.android.cool_down import LEAST_PERCENT
 from profiler.devices.device import Device
+from profiler.devices.power_switch import PowerSwitch
 from profiler.errors import InputError
 from profiler.exporting import ANY, Wanted, bundle_at, bundle_for, is_ready
 from profiler.inputs import Wishes, job_inputs, plan_for
@@ -51,6 +54,14 @@ class How(NamedTuple):
     threads: int | None
     timeout: float
     untethered: bool = False
+    usb_power: str | None = None
+
+
+class Phone(NamedTuple):
+    """Which phone, and how much charge it must have."""
+
+    serial: str | None = None
+    least_battery: int = LEAST_PERCENT
 
 
 class Judging(NamedTuple):
@@ -72,7 +83,7 @@ def profile(
     store: Path | None,
     dry_run: bool,
     as_json: bool,
-    serial: str | None = None,
+    phone: Phone = Phone(),
     open_device: OpenDevice | None = None,
 ) -> int:
     """Measure, store, judge and print; return the exit code that the run's outcome stands for.
@@ -81,20 +92,21 @@ def profile(
     """
     clock = RealClock()
     _check_runtime(device_name, wanted)
-    device = _opened(device_name, serial, clock, open_device)
-    policy = open_policy(judging.policy, judging.not_required)
     place = open_store(store)
-    if dry_run and isinstance(model, str) and not is_ready(model, wanted):
-        return _say_export_comes_first(model, as_json=as_json)
-    order = _order(_bundle(model, wanted), device, task, wishes, how)
-    for line in order.inputs.notes:
-        notes().print(plain(line, style="yellow"))
-    if dry_run:
-        return _say_what_would_be_done(order, device_name, place.root, as_json=as_json)
-    for line in tidy(place, clock):
-        notes().print(plain(line, style="dim"))
-    with SessionProgress(notes(), order) as progress:
-        run = measure(order, device, place, clock, progress.report)
+    if not dry_run:  # before a phone is taken: what waits to be collected may lie on the same one
+        for line in tidy(place, clock):
+            notes().print(plain(line, style="dim"))
+    with contextlib.closing(_opened(device_name, phone, clock, open_device)) as device:
+        policy = open_policy(judging.policy, judging.not_required)
+        if dry_run and isinstance(model, str) and not is_ready(model, wanted):
+            return _say_export_comes_first(model, as_json=as_json)
+        order = _order(_bundle(model, wanted), device, task, wishes, how)
+        for line in order.inputs.notes:
+            notes().print(plain(line, style="yellow"))
+        if dry_run:
+            return _say_what_would_be_done(order, device_name, place.root, as_json=as_json)
+        with SessionProgress(notes(), order) as progress:
+            run = measure(order, device, place, clock, progress.report)
     summary = summarise(run, place.folder(run.run_id), policy)
     print_json(summary) if as_json else print_summary(summary)
     return exit_code(run)
@@ -106,8 +118,10 @@ def _check_runtime(device: str, wanted: Wanted) -> None:
         engine_for(wanted.runtime, wanted.backend)
 
 
-def _opened(name: str, serial: str | None, clock: Clock, open_device: OpenDevice | None) -> Device:
-    return places.open_device(name, clock, serial) if open_device is None else open_device(name, clock)
+def _opened(name: str, phone: Phone, clock: Clock, open_device: OpenDevice | None) -> Device:
+    if open_device is not None:
+        return open_device(name, clock)
+    return places.open_device(name, clock, phone.serial, least_battery=phone.least_battery)
 
 
 def exit_code(run: Run) -> int:
@@ -123,6 +137,14 @@ def _bundle(model: str | Path, wanted: Wanted) -> Path:
     with ExportProgress(notes()) as progress:
         folder = bundle_for(model, progress.report, wanted, tell_licence)
     return usable(folder, "a bundle", "Give it another name.")
+
+
+def _power_switch(how: How) -> PowerSwitch | None:
+    if how.usb_power is None:
+        return None
+    if not how.untethered:
+        raise InputError("--usb-power has no meaning without --untethered", hint="Add --untethered.")
+    return PowerSwitch(how.usb_power)
 
 
 def _check_host(how: How) -> None:
@@ -159,6 +181,7 @@ def _order(folder: Path, device: Device, task: str | None, wishes: Wishes, how: 
         stall_timeout_s=how.timeout,
         untethered=how.untethered,
         rest_s=_REST_S if how.untethered else 0.0,
+        power_switch=_power_switch(how),
     )
 
 

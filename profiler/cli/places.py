@@ -9,6 +9,7 @@ from typing import Literal
 
 from profiler import catalog, codec, tiers
 from profiler.clock import Clock
+from profiler.devices.android.cool_down import LEAST_PERCENT
 from profiler.devices.device import Device
 from profiler.errors import InputError
 from profiler.leftovers import SetAside, Waiting, collect_abandoned
@@ -47,14 +48,14 @@ def usable(path: Path, what: str, hint: str) -> Path:
     return folder
 
 
-def open_device(name: str, clock: Clock, serial: str | None = None) -> Device:
+def open_device(name: str, clock: Clock, serial: str | None = None, *, least_battery: int = LEAST_PERCENT) -> Device:
     """Return a device by the name of its profile, and a phone's serial where several are alike.
 
     Raises UnknownName, DeviceError.
     """
     from profiler.devices import opening
 
-    return opening.open_device(name, clock, serial)
+    return opening.open_device(name, clock, serial, least_battery=least_battery)
 
 
 def open_unit(unit: Unit, clock: Clock) -> Device:

@@ -10,7 +10,8 @@ from typing import IO, NamedTuple
 from profiler import catalog, locks
 from profiler.clock import Clock
 from profiler.devices.android.adb import Server
-from profiler.devices.android.device import AndroidDevice
+from profiler.devices.android.cool_down import LEAST_PERCENT
+from profiler.devices.android.device import AndroidDevice, Patience
 from profiler.devices.android.phones import Phone, find_phones
 from profiler.devices.android.properties import Facts
 from profiler.devices.device import Away, Device
@@ -33,10 +34,10 @@ class Known(NamedTuple):
         return unit_id_of(self.phone.serial)
 
 
-def open_device(name: str, clock: Clock, serial: str | None = None, *, leases: Path | None = None) -> Device:
-    """Return a device by the name of its profile; `android` is any phone. Raises UnknownName or DeviceError.
+def open_device(name: str, clock: Clock, serial: str | None = None, *, least_battery: int = LEAST_PERCENT) -> Device:
+    """Return a device by the name of its profile; `android` is any phone, which is taken for this process alone.
 
-    A phone is taken for this process alone: `leases` is where that is noted.
+    A phone with less than `least_battery` per cent will not settle. Raises UnknownName or DeviceError.
     """
     profile = catalog.device_profile(name)
     if profile.platform == "host":
@@ -45,17 +46,17 @@ def open_device(name: str, clock: Clock, serial: str | None = None, *, leases: P
         return LocalDevice(profile, clock)
     server = Server()
     found = choose(known_phones(server), profile, serial)
-    return _opened(found, server, clock, leases)
+    return opened(found, server, clock, least_battery=least_battery)
 
 
-def open_unit(unit: Unit, clock: Clock, *, leases: Path | None = None) -> Device:
+def open_unit(unit: Unit, clock: Clock) -> Device:
     """Return the very device of a record again. Raises Away where it is not connected, UnknownName, DeviceError."""
     if unit.platform == "host":
         return LocalDevice(catalog.device_profile(unit.profile), clock)
     server = Server()
     for known in known_phones(server):
         if known.unit_id == unit.unit_id and known.phone.ready:
-            return _opened(known, server, clock, leases)
+            return opened(known, server, clock)
     raise Away(f"{unit.profile} (unit {unit.unit_id}) is not connected", hint="Connect it, then: profile runs")
 
 
@@ -81,10 +82,28 @@ def unit_id_of(serial: str) -> str:
     return hashlib.sha256(serial.encode()).hexdigest()[:_UNIT_ID_DIGITS]
 
 
-def _opened(known: Known, server: Server, clock: Clock, leases: Path | None) -> AndroidDevice:
-    lease = _lease(leases or _leases(), known)
+def opened(
+    known: Known,
+    server: Server,
+    clock: Clock,
+    leases: Path | None = None,
+    *,
+    least_battery: int = LEAST_PERCENT,
+    patience: Patience = Patience(),
+) -> AndroidDevice:
+    """Take a phone for this process, noted in `leases`, and open it. Raises DeviceError where another has it."""
     profile = known.profile or catalog.device_profile(catalog.GENERIC_PHONE)
-    return AndroidDevice(profile, known.phone, known.unit_id, server, clock, lease=lease)
+    lease = _lease(leases or _leases(), known)
+    return AndroidDevice(
+        profile,
+        known.phone,
+        known.unit_id,
+        server,
+        clock,
+        lease=lease,
+        least_battery=least_battery,
+        patience=patience,
+    )
 
 
 def _lease(folder: Path, known: Known) -> IO[str]:
@@ -118,8 +137,9 @@ def _names(phone: Phone) -> Iterable[str]:
 def _why_none(phones: Sequence[Known], profile: DeviceProfile, serial: str | None) -> str:
     if not phones:
         return "no phone is connected"
-    wanted = f"{profile.title} is ready" if serial is None else f"{profile.title} with the serial {serial} is ready"
-    return f"no {wanted}; connected: {'; '.join(map(_told, phones))}"
+    wanted = "phone" if profile.name == catalog.GENERIC_PHONE else profile.title
+    named = "" if serial is None else f" with the serial {serial}"
+    return f"no {wanted}{named} is ready; connected: {'; '.join(map(_told, phones))}"
 
 
 def _told(known: Known) -> str:

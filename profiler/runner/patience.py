@@ -8,6 +8,7 @@ from profiler.clock import Clock, Deadline
 
 SIGN_OF_LIFE_S = 5.0
 UNPLUG_TIMEOUT_S = 600.0
+UNPLUG = "unplug the device: the timed images are to run on its battery"
 _LOOK_S = 1.0
 
 
@@ -42,4 +43,4 @@ def wait_untethered(patience: Patience, external_power: Callable[[], bool | None
             raise NotReady("not_ready: the device does not tell whether it is on external power")
         if limit.passed():
             raise NotReady(f"not_ready: still on external power after {UNPLUG_TIMEOUT_S:.0f} s of waiting")
-        patience.wait(_LOOK_S, "unplug the device: the timed images are to run on its battery")
+        patience.wait(_LOOK_S, UNPLUG)

@@ -1,4 +1,4 @@
-"""The least model that a synthetic runner needs: a clock it drives, fixed costs, memory that grows with what is loaded."""
+"""The least that a synthetic runner needs of a phone: a clock it drives, fixed costs, memory that grows with loads."""
 
 from __future__ import annotations
 
@@ -24,11 +24,14 @@ SYSTEM_FILES = {
     "/sys/devices/system/cpu/cpufreq/policy4/scaling_cur_freq": "2700000\n",
 }
 
+# Sees a request first: it may do something, answer in the model's place, or leave it (None).
+Before = Callable[[dict[str, Any]], dict[str, Any] | None]
+
 
 class StandInModel:
-    """Answers one runner's control channel; `before` may change an answer, or refuse with an error's text."""
+    """Answers one runner's control channel, in order; `before` sees each request first."""
 
-    def __init__(self, before: Callable[[dict[str, Any]], dict[str, Any] | None] | None = None) -> None:
+    def __init__(self, before: Before | None = None) -> None:
         self._before = before or (lambda request: None)
         self.asked: list[dict[str, Any]] = []
         self.boot_ns, self.peak_bytes = BOOT_NS, IDLE_BYTES
@@ -46,14 +49,15 @@ class StandInModel:
     def _serve(self) -> None:
         try:
             connection, _ = self._listener.accept()
+            with connection, connection.makefile("rb") as lines:
+                for line in lines:
+                    connection.sendall(self._reply(json.loads(line)))
         except OSError:
-            return
-        with connection, connection.makefile("rb") as lines:
-            for line in lines:
-                request = json.loads(line)
-                self.asked.append(request)
-                answer = self._before(request) or self._answer(**request)
-                connection.sendall(json.dumps(answer).encode() + b"\n")
+            pass  # the runner is gone, or never came
+
+    def _reply(self, request: dict[str, Any]) -> bytes:
+        self.asked.append(request)
+        return json.dumps(self._before(request) or self._answer(**request)).encode() + b"\n"
 
     def _answer(self, do: str, **members: Any) -> dict[str, Any]:
         action: Callable[..., dict[str, Any]] | None = getattr(self, f"_{do}", None)

@@ -40,6 +40,7 @@ def test_a_serial_tells_two_alike_apart(serial: str) -> None:
         ([PIXEL, known("4A18")], "pixel9", None, "2 phones may be meant: 4A17, 4A18", "--serial"),
         ([GALAXY], "pixel9", None, "no Google Pixel 9 is ready; connected: R5CX", "--device galaxy-s24"),
         ([SHY], "pixel9", None, "9B22, which does not trust this computer yet", "Allow USB debugging"),
+        ([SHY], GENERIC_PHONE, None, "no phone is ready; connected: 9B22", "Allow USB debugging"),
         ([PIXEL], "pixel9", "NOPE", "no Google Pixel 9 with the serial NOPE is ready; connected: 4A17", "pixel9"),
     ],
 )

@@ -54,6 +54,13 @@ class ControlServer:
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self.close()
 
+    def wait_until_free(self, seconds: float) -> bool:
+        """Wait until no runner drives the phone; False if one still does after that many seconds."""
+        free = self._driver.acquire(timeout=seconds)
+        if free:
+            self._driver.release()
+        return free
+
     def close(self) -> None:
         """Stop listening and end every connection."""
         with self._guard:
@@ -74,16 +81,16 @@ class ControlServer:
         with self._guard:
             self._open.add(connection)
         peer = Peer(self._model, self._driver)
-        try:
-            with connection, connection.makefile("rb") as incoming:
+        with connection, connection.makefile("rb") as incoming:
+            try:
                 while line := incoming.readline(_LINE_BYTES):
                     connection.sendall(json.dumps(peer.answer(line)).encode() + b"\n")
-        except (OSError, GoneError):
-            pass  # the runner is gone, which is as good as its end of the connection
-        finally:
-            peer.detach()
-            with self._guard:
-                self._open.discard(connection)
+            except (OSError, GoneError):
+                pass  # the runner is gone, which is as good as its end of the connection
+            finally:
+                peer.detach()
+        with self._guard:
+            self._open.discard(connection)
 
 
 class Peer:
@@ -113,14 +120,18 @@ class Peer:
         """Answer one line; GoneError if the process was killed by then."""
         try:
             request = json.loads(line)
-            if not isinstance(request, dict) or request.get("do") not in self._answers:
-                raise RequestError(f"unknown request; there are: {', '.join(self._answers)}")
-            reply = self._answers[request["do"]](request)
+            reply = self._answer_to(request)(request)
         except (RequestError, ValueError) as error:
             return {"error": str(error)}
         if self._pid is not None:
             self._process()
         return reply
+
+    def _answer_to(self, request: object) -> Callable[[Request], Reply]:
+        do = request.get("do") if isinstance(request, dict) else None
+        if not isinstance(do, str) or do not in self._answers:
+            raise RequestError(f"unknown request; there are: {', '.join(self._answers)}")
+        return self._answers[do]
 
     def detach(self) -> None:
         """Let the phone's time run free again, if this connection drove it."""

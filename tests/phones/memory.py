@@ -10,7 +10,10 @@ from tests.phones.personas import MemoryFacts
 
 @dataclass
 class Process:
-    """One app process; sizes in bytes. `high_water_bytes` is VmHWM: the highest resident size of its life."""
+    """One app process; sizes in bytes. `high_water_bytes` is VmHWM: the highest resident size of its life.
+
+    `peak_bytes` is the highest sum of resident and swapped memory, which no file of the phone tells.
+    """
 
     pid: int
     package: str
@@ -20,6 +23,7 @@ class Process:
     anonymous_bytes: int = 0
     swapped_bytes: int = 0
     high_water_bytes: int = 0
+    peak_bytes: int = 0
     foreground: bool = True
 
     @property
@@ -81,6 +85,7 @@ class MemoryLedger:
         process.swapped_bytes = max(0, process.swapped_bytes + min(0, left))
         self._relieve()
         process.high_water_bytes = max(process.high_water_bytes, process.resident_bytes)
+        process.peak_bytes = max(process.peak_bytes, process.resident_bytes + process.swapped_bytes)
 
     def victims(self) -> Iterator[Process]:
         """Yield who must die, the largest of the most dispensable first, while less is free than the watermark."""
@@ -101,6 +106,8 @@ class MemoryLedger:
 
     def _compress(self, process: Process) -> None:
         """Move a share of a process's anonymous pages to zram, no more than is lacking and fits."""
+        if not self.swap_total_bytes:
+            return
         lacking = self._facts.watermark_bytes * 2 - self.available_bytes()
         cold = round((process.anonymous_bytes + process.swapped_bytes) * self._facts.swap_share)
         wanted = round(lacking / (1 - 1 / self._facts.compression))

@@ -66,6 +66,11 @@ class DeviceModel:
         """Turn a reading of the present boot's clock into model time, which `truth` speaks."""
         return boot_ns + self._booted_ns
 
+    @property
+    def driven(self) -> bool:
+        """Tell whether time moves only by `advance`."""
+        return self._time.driven
+
     @contextmanager
     def present(self) -> Iterator[int]:
         """Hold the phone still at its present moment (model time) to read or change its parts."""
@@ -198,8 +203,9 @@ class DeviceModel:
             self.truth.before_spending(physics)
             physics.spend(min(target_ns, tick_ns, max(end_ns, physics.now_ns)))
             if work.job is not None and physics.now_ns >= end_ns:
-                work.finish_if_due()
-                self._settle_memory()
+                work.grow()
+                self._settle_memory()  # it may be killed at its highest, before it gives anything back
+                work.finish()
             if physics.now_ns == tick_ns:
                 self._tick()
         self.truth.before_spending(physics)
@@ -228,7 +234,7 @@ class DeviceModel:
     def _settle_memory(self) -> None:
         """Note what is held now, then kill whom the killer must, and forget the work of those that are gone."""
         for process in self.memory.processes.values():
-            self.truth.note_memory(process.pid, process.resident_bytes, process.swapped_bytes)
+            self.truth.note_memory(process)
         self.processes.kill_for_memory(self.physics.now_ns, self.wall_ns())
         for ended in self.processes.waiting:
             self.work.drop(ended.pid)

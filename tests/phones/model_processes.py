@@ -50,7 +50,7 @@ class Processes:
     def start(self, pid: int, package: str, uid: int, now_ns: int, wall_ns: int) -> Process:
         """Note a started app process."""
         process = self._memory.start(pid, package, uid, now_ns)
-        self._truth.note_memory(pid, process.resident_bytes, process.swapped_bytes)
+        self._truth.note_memory(process)
         self._event(wall_ns, "am_proc_start", f"[0,{pid},{uid},{package},top-activity,{{{package}/.RunnerActivity}}]")
         return process
 

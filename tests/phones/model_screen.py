@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from tests.phones.personas import Persona
 
 _COMMON_SETTINGS: dict[str, dict[str, str]] = {
@@ -31,6 +33,8 @@ class Settings:
         self._tables = {name: dict(_COMMON_SETTINGS[name]) for name in self.namespaces}
         self._tables["system"]["screen_brightness"] = str(persona.screen.brightness)
         self._tables["system"]["screen_off_timeout"] = str(persona.screen.timeout_ms)
+        # Two phones of one kind differ in it, and a phone keeps its own.
+        self._tables["secure"]["android_id"] = hashlib.sha256(persona.system.serial.encode()).hexdigest()[:16]
         self._tables["global"]["device_name"] = persona.prop("ro.product.model")
         for name, values in persona.settings.items():
             self._tables[name].update(values)

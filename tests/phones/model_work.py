@@ -106,11 +106,9 @@ class Workbench:
         self._memory.grow(process, wanted[0] - job.given[0], wanted[1] - job.given[1])
         job.given = wanted
 
-    def finish_if_due(self) -> None:
-        """End the job if its time has come, and give back what was only for its while."""
-        if self.job is not None and self._physics.now_ns >= self.job.end_ns:
-            self.grow()
-            self._end(cut=False)
+    def finish(self) -> None:
+        """End the job, if it has not been ended meanwhile, and give back what was only for its while."""
+        self._end(cut=False)
 
     def drop(self, pid: int) -> None:
         """Forget a process that is gone: its job, and what it had loaded."""

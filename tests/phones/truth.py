@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from tests.phones.heat import Temperatures
+from tests.phones.memory import Process
 from tests.phones.model_physics import TICK_NS, Energy, Physics, Power
 
 # Half a second: no temperature moves by 0.1 °C in it, the die's aside.
@@ -89,13 +90,9 @@ class Truth:
             self._moments.append(physics.now_ns)
             self._temperatures.append(physics.temperatures)
 
-    def note_memory(self, pid: int, resident_bytes: int, swapped_bytes: int) -> None:
-        """Note what a process holds; the highest counts."""
-        old = self.peaks.get(pid, Peak(0, 0))
-        self.peaks[pid] = Peak(
-            max(old.resident_bytes, resident_bytes),
-            max(old.resident_and_swapped_bytes, resident_bytes + swapped_bytes),
-        )
+    def note_memory(self, process: Process) -> None:
+        """Note what a process held at most until now."""
+        self.peaks[process.pid] = Peak(process.high_water_bytes, process.peak_bytes)
 
     def temperatures_at(self, moment_ns: int) -> Temperatures:
         """Return the temperatures at a moment, from the half second that it lies in."""

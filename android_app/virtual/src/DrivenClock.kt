@@ -52,8 +52,8 @@ internal class DrivenClock(private val control: ControlChannel) : Clock, Ticker 
         val endNs = bootNs + durationNs
         while (true) {
             val tick = nextUntil(endNs) ?: break
-            advance(tick.atNs)
             if (tick.stopped) continue
+            advance(tick.atNs)
             tick.action()
             tick.intervalNs?.let { schedule(tick, tick.atNs + it) }
         }

@@ -23,6 +23,12 @@ private fun serve(options: Options): Int =
         val control = ControlChannel.open(options.modelHost, options.modelPort)
         Runner(options.storage, options.root, VirtualShell(control), options.idleTimeoutMs) { Runtime.getRuntime().halt(it) }.run()
     } catch (error: IOException) {
-        System.err.println("the runner cannot work: ${error.message ?: error}")
-        1
+        gone(error)
+    } catch (error: ModelLost) {
+        gone(error)
     }
+
+private fun gone(error: Exception): Int {
+    System.err.println("the runner cannot work: ${error.message ?: error}")
+    return 1
+}

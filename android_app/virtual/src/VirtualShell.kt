@@ -30,7 +30,10 @@ internal class VirtualShell(private val control: ControlChannel) : Shell {
 
     override fun around(work: () -> Unit) {
         driven.attach(identity.pid)
-        work()
-        driven.detach()
+        try {
+            work()
+        } finally {
+            driven.detach()
+        }
     }
 }

@@ -85,7 +85,7 @@ class App:
         """Return the installed version. Raises DeviceError where the app is not installed."""
         version = self.version()
         if version is None:
-            raise self._failed(f"the runner app ({self._package}) is not installed", "Install it: profile setup APK")
+            raise self._failed(f"the runner app ({self._package}) is not installed", "Install it: profile install APK")
         return version
 
     def install(self, apk: Path, deadline_s: float = _INSTALL_S) -> None:

@@ -51,7 +51,7 @@ class Battery(NamedTuple):
 def read_battery(text: str) -> Battery | Faked | Unavailable:
     """Read what `dumpsys battery` printed; a state that somebody froze or set is `Faked`."""
     lines = text.splitlines()
-    if any("UPDATES STOPPED" in line for line in lines):
+    if "updates stopped" in text.lower():
         return Faked("the battery's state", RESET_COMMAND, text)
     fields = fields_of(_state_lines(lines))
     if integer(first_of(fields, "level")) is None and first_of(fields, "status", "voltage") is None:
@@ -141,6 +141,9 @@ def _voltage(text: str | None, missing: dict[str, str]) -> int | None:
     """Return millivolts from millivolts, microvolts or decimal volts; whole volts are too coarse to be a reading."""
     value = decimal(text)
     if value is None:
+        return None
+    if value % 1 == 0 and _MILLIVOLTS[0] <= value * 1000 <= _MILLIVOLTS[1]:
+        missing["voltage_millivolts"] = f"voltage {text} is in whole volts: too coarse"
         return None
     volts = [Decimal(1000)] if value % 1 else []
     units = [Decimal(1), Decimal("0.001"), *volts]

@@ -34,14 +34,16 @@ class Policy(NamedTuple):
 
 
 def read_clocks(text: str) -> tuple[Policy, ...] | Unavailable:
-    """Read `path:value` lines of cpufreq files, slowest policy first by number."""
+    """Read `path:value` lines of cpufreq files, in the order of their processors."""
     files: dict[int, dict[str, str]] = {}
     for line in text.splitlines():
         match = _PATH.search(line)
         number = integer(match[1] or match[2]) if match else None
         if match and number is not None and not refused(line):
             files.setdefault(number, {}).setdefault(match[3], match[4].strip())
-    policies = tuple(_policy(number, files[number]) for number in sorted(files))
+    # Where each processor has files of its own, those that share a clock tell the same.
+    each = [_policy(number, files[number]) for number in sorted(files)]
+    policies = tuple({policy.cpus: policy for policy in reversed(each)}.values())[::-1]
     if all(policy.current_khz is None and policy.limit_khz is None for policy in policies):
         return Unavailable(refused(text) or "no clock that can be read", text)
     return policies

@@ -58,7 +58,7 @@ def check_charge(reading: Battery | Unavailable, who: str, *, least_percent: int
     if level < least_percent:
         raise DeviceError(
             f"the battery of {who} is at {level:.0f} %, below {least_percent} %, where phones slow down",
-            hint="Charge it to between 30 and 80 %, or allow a low battery for this run.",
+            hint="Charge it to between 30 and 80 %, or allow less for this run: --least-battery PERCENT",
         )
     if level < LEAST_PERCENT:
         return (f"the battery is at {level:.0f} %, below {LEAST_PERCENT} %: the phone may slow down",)

@@ -131,7 +131,8 @@ class AndroidDevice:
                 )
 
     def _run(self, command: str) -> str:
-        return self.shell.run(f"{command} 2>&1").text
+        output = self.shell.run(command)
+        return output.text + output.stderr.decode(errors="replace")
 
     def bring(self, folder: Path, bundle: Bundle, tell: Callable[[Transfer], None]) -> str:
         """Put a bundle on the phone, sending only what is not there; return its folder on the phone."""

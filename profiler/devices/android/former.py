@@ -43,10 +43,11 @@ def write_former(run: RunCommand, former: Former) -> None:
     text = codec.encode(former).decode()
     new = f"{FILE}.new"
     said = run(
-        f"J={shlex.quote(text)}; mkdir -p {FOLDER} && "
-        # Old versions' dd cannot flush: then the system does, some seconds later.
+        # In brackets, so that a redirection behind it holds for all of it. Old versions' dd cannot flush: then the
+        # system does, some seconds later.
+        f"( J={shlex.quote(text)}; mkdir -p {FOLDER} && "
         f'{{ printf %s "$J" | dd of={new} conv=fsync 2>/dev/null || printf %s "$J" > {new}; }} && '
-        f"mv -f {new} {FILE} && cat {FILE}"
+        f"mv -f {new} {FILE} && cat {FILE} )"
     )
     if said.strip() != text:
         raise DeviceError(
@@ -57,7 +58,7 @@ def write_former(run: RunCommand, former: Former) -> None:
 
 def read_former(run: RunCommand, who: str) -> Former | None:
     """Return what an earlier session left on the phone, None where nothing. Raises DeviceError for anything else."""
-    text = run(f"cat {FILE} 2>/dev/null").strip()
+    text = run(f"[ ! -e {FILE} ] || cat {FILE}").strip()
     if not text:
         return None
     try:

@@ -170,6 +170,10 @@ class _Marked:
         return bytes(self._data[self._at + len(self._mark) :]).strip()
 
 
+# Such a phone takes 4 KiB a packet, and a service's name has to fit into one: longer commands are fed to a shell.
+_LONGEST_V1_BYTES = 3500
+
+
 def run_v1(transport: Transport, run: Run) -> Output:
     """Run a command on a phone whose shell sends one stream and no exit code.
 
@@ -181,7 +185,10 @@ def run_v1(transport: Transport, run: Run) -> Output:
         f"printf '%s\\n' {mark}\"$e\""
     )  # "$((" would begin arithmetic
     data = bytearray()
-    with transport.open(f"exec:{script}", run.deadline_s) as connection:
+    longer = len(script.encode()) > _LONGEST_V1_BYTES
+    with transport.open("exec:sh" if longer else f"exec:{script}", run.deadline_s) as connection:
+        if longer:
+            connection.sendall(f"{script}\nexit\n".encode())
         while chunk := _receive(connection, run):
             data += chunk
             if len(data) > run.limit_bytes:

@@ -154,7 +154,7 @@ def _sections(lines: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _ends_section(line: str) -> bool:
-    return line.startswith(("HAL Ready:", "Thermal Status:", "IsStatusOverride:", "ThermalEventListeners:"))
+    return line.endswith(":") or line.startswith(("HAL Ready:", "Thermal Status:", "IsStatusOverride:"))
 
 
 def _why_empty(hal_ready: bool | None, sections: dict[str, list[str]]) -> str:

@@ -42,6 +42,7 @@ def refused(text: str) -> str | None:
 _HEAD_LINES = 3
 _REFUSALS = (
     "Can't find service",
+    "Cannot find service",
     "Permission Denial",
     "Permission denied",
     "No such file or directory",

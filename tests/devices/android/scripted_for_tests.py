@@ -95,5 +95,6 @@ class SettingsPhone:
 
     def _shell(self, command: str) -> str:
         local = command.replace(FOLDER, str(self._folder))
-        done = subprocess.run(["/bin/sh", "-c", local], capture_output=True, text=True, check=False)
-        return (done.stdout + done.stderr).replace(str(self._folder), FOLDER)
+        # As the product runs commands: what stands behind one holds for all of it.
+        done = subprocess.run(["/bin/sh", "-c", f"{local} 2>&1"], stdout=subprocess.PIPE, text=True, check=False)
+        return done.stdout.replace(str(self._folder), FOLDER)

@@ -57,12 +57,20 @@ def test_versions_and_vendors_are_read_alike(
     assert (battery.level_percent, battery.powered_by) == (level, sources)
     assert (battery.voltage_millivolts, battery.temperature_millicelsius) == (millivolts, millicelsius)
     assert battery.charge_counter_microamperehours == counter
+    assert battery.technology in ("Li-ion", "Li-poly")
 
 
 def test_a_vendors_current_stays_a_raw_number_with_its_sign() -> None:
     assert reading(capture("battery_samsung_event_log")).current_raw == -321
     assert reading(capture("battery_lower_case")).current_raw == 412_000
     assert reading(capture("battery_aosp_13")).current_raw is None
+
+
+def test_a_log_below_the_state_is_no_part_of_it() -> None:
+    text = "\nCurrent Battery Service state:\n\n  level: 50\n  scale: 100\n\nBatteryLog:\n  temperature: 999\n"
+    assert reading(text).temperature_millicelsius is None
+    bracketed = "Current Battery Service state:\n  level: 50\n[Log]\n  temperature: 999\n"
+    assert reading(bracketed).temperature_millicelsius is None
 
 
 def test_the_systems_own_key_wins_over_a_vendors_in_whatever_order_they_stand() -> None:
@@ -93,6 +101,10 @@ def test_a_voltage_in_no_possible_unit_is_missing_with_its_number(said: str) -> 
     battery = state(voltage=said)
     assert battery.voltage_millivolts is None
     assert said in battery.missing["voltage_millivolts"]
+
+
+def test_whole_volts_are_too_coarse_to_be_a_reading() -> None:
+    assert "whole volts" in state(voltage="4").missing["voltage_millivolts"]
 
 
 @pytest.mark.parametrize(

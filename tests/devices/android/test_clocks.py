@@ -23,6 +23,16 @@ def test_old_kernels_show_the_files_of_each_processor() -> None:
     assert policies == (Policy(3, (3,), 300_000, None, None, None, None),)
 
 
+def test_processors_that_share_a_clock_are_one_policy() -> None:
+    files = [f"/sys/devices/system/cpu/cpu{n}/cpufreq/" for n in range(4)]
+    text = "".join(
+        f"{f}related_cpus:{'0 1' if n < 2 else '2 3'}\n{f}scaling_cur_freq:{n}00\n" for n, f in enumerate(files)
+    )
+    policies = read_clocks(text.replace(":000", ":50"))
+    assert not isinstance(policies, Unavailable)
+    assert [(policy.number, policy.cpus) for policy in policies] == [(0, (0, 1)), (2, (2, 3))]
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "sh: /sys/devices/system/cpu/cpufreq/policy0/scaling_cur_freq: Permission denied\n", "policy0:1\n"],

@@ -39,6 +39,15 @@ def test_a_size_of_0_is_no_sample_and_a_decimal_comma_is_read() -> None:
     assert exits()[5411].rss_bytes == round(1.3 * 1024**3)
 
 
+@pytest.mark.parametrize(
+    ("said", "size"), [("512", 512), ("12K", 12_288), ("3,5MB", 3_670_016), ("2GB", 2 * 1024**3), ("much", None)]
+)
+def test_a_size_is_read_with_its_suffix(said: str, size: int | None) -> None:
+    read = read_exit_info(f"ApplicationExitInfo #0:\n  pid=7 reason=3 (LOW_MEMORY) pss=0 rss={said} state=empty\n")
+    assert not isinstance(read, Unavailable)
+    assert read[0].rss_bytes == size
+
+
 def test_a_reason_of_a_later_android_keeps_its_own_name() -> None:
     assert (exits()[5416].reason_code, exits()[5416].reason) == (99, "SOMETHING NEW")
     assert exits()[5413].subreason == "FREEZER BINDER TRANSACTION"

@@ -22,7 +22,7 @@ def exits() -> tuple[Exit, ...]:
         (3421, "crash", "crashed"),
         (2176, "anr", "did not respond (ANR): bg anr"),
         (5410, "request", "force stop: stop com.example.runner"),
-        (5411, "likely_low_memory", "signal 9 (SIGKILL) at 1.30 GiB resident, most likely because memory ran out"),
+        (5411, "likely_low_memory", "at 1.30 GiB resident, most likely because memory ran out: this phone does not"),
         (5412, "native_crash", "crashed in native code"),
         (5413, "freezer", "killed by the app freezer"),
         (5414, "excessive_resource", "excessive cpu"),
@@ -70,6 +70,27 @@ def test_signal_9_is_a_signal_on_a_phone_that_reports_low_memory_as_such() -> No
     assert (reason.cause, reason.signal) == ("signal", 9)
     zygote = read_kill_lines("I Zygote  : Process 7 exited due to signal 9 (Killed)")
     assert str(kill_reason(7, (), zygote)).count("likely_low_memory") == 1
+
+
+def test_a_tombstone_takes_its_signal_from_whoever_tells_it() -> None:
+    tombstone = "F DEBUG : pid: 7, tid: 8, name: engine  >>> com.example.runner <<<\n"
+    fatal = "F libc : Fatal signal 6 (SIGABRT), code -1 in tid 8 (engine), pid 7 (runner)\n"
+    zygote = "I Zygote : Process 7 exited due to signal 11 (Segmentation fault)\n"
+    for log, signal in ((tombstone, None), (tombstone + zygote, 11), (fatal + zygote, 6)):
+        reason = kill_reason(7, (), read_kill_lines(log))
+        assert reason is not None
+        assert (reason.cause, reason.signal) == ("native_crash", signal)
+
+
+def test_a_size_that_nobody_knows_is_not_named() -> None:
+    read = read_exit_info("ApplicationExitInfo #0:\n  pid=7 reason=3 (LOW_MEMORY) status=0 pss=0 rss=0 state=empty\n")
+    assert not isinstance(read, Unavailable)
+    reason = kill_reason(7, read, ())
+    assert reason is not None
+    assert (reason.sentence, reason.signal) == ("killed because the phone ran out of memory", None)
+    other = kill_reason(5416, exits(), ())
+    assert other is not None
+    assert other.sentence == "killed by the system: SOMETHING NEW"
 
 
 def test_another_processs_end_tells_nothing() -> None:

@@ -68,6 +68,7 @@ def test_an_unknown_shape_is_unavailable(text: str) -> None:
     answer = read_meminfo(text)
     assert isinstance(answer, Unavailable)
     assert answer.raw == text
+    assert answer.reason in ("no TOTAL line in what dumpsys meminfo printed", "Can't find service: meminfo")
 
 
 def test_proc_status_gives_the_kernels_peak_and_its_parts() -> None:
@@ -80,6 +81,12 @@ def test_proc_status_gives_the_kernels_peak_and_its_parts() -> None:
     assert status.file_backed_bytes == 46_000 * KIB
     assert status.shared_bytes == 1_100 * KIB
     assert status.pid == 25_702
+
+
+def test_nothing_swapped_is_a_reading_of_0() -> None:
+    status = read_process_status("VmRSS:\t 100 kB\nVmSwap:\t       0 kB\n")
+    assert isinstance(status, ProcessStatus)
+    assert (status.swapped_bytes, status.peak_resident_bytes) == (0, None)
 
 
 def test_a_zombie_has_no_memory_reading() -> None:

@@ -161,6 +161,12 @@ def test_words_are_quoted_as_the_phone_reads_them(shell: Shell) -> None:
     assert shell.run(f'for w in {quoted(*words)}; do echo "[$w]"; done').text == "".join(f"[{w}]\n" for w in words)
 
 
+def test_an_old_phone_takes_commands_longer_than_its_packets(transport: Transport) -> None:
+    words = " ".join(f"word{number}" for number in range(2000))
+    run = Run(transport.serial, f"echo {words}; echo odd >&2; false", 20.0, 1 << 20, Deadline(20.0, RealClock()))
+    assert run_v1(transport, run) == Output(f"{words}\n".encode(), b"odd\n", 1)
+
+
 def test_a_phone_that_goes_while_a_command_runs_is_told(transport: Transport, phone: VirtualAndroid) -> None:
     shell = Shell(transport)
     shell.run("true")

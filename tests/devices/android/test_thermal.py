@@ -80,6 +80,13 @@ def test_cooling_devices_thresholds_and_headroom_are_read_with_nan_as_missing() 
     assert reading.status == 1
 
 
+def test_a_threshold_line_that_is_torn_is_passed_over() -> None:
+    text = capture("thermal_aidl").replace(", mHotThrottlingThresholds=[NaN, 37.0", "")
+    reading = read_thermal_service(text)
+    assert isinstance(reading, Thermal)
+    assert [thresholds.name for thresholds in reading.thresholds] == ["battery"]
+
+
 def test_the_fields_of_a_sensor_may_stand_in_any_order() -> None:
     text = "HAL Ready: true\nCurrent temperatures from HAL:\n Temperature{mName=a, mStatus=1, mType=3, mValue=31,5}\n"
     reading = read_thermal_service(text)
@@ -87,6 +94,13 @@ def test_the_fields_of_a_sensor_may_stand_in_any_order() -> None:
     assert [(s.name, s.part, s.temperature_millicelsius, s.status) for s in reading.sensors] == [
         ("a", "skin", 31_500, 1)
     ]
+
+
+def test_a_heading_that_nobody_knows_ends_the_hals_block() -> None:
+    text = capture("thermal_hal_empty").replace("from HAL:\n", "from HAL:\nForecast temperatures:\n", 1)
+    reading = read_thermal_service(text + "\tTemperature{mValue=37.0, mType=0, mName=CPU0, mStatus=0}\n")
+    assert isinstance(reading, Thermal)
+    assert reading.sensors == ()
 
 
 @pytest.mark.parametrize("text", ["", "Can't find service: thermalservice\n", "Temperature{mValue=3}\n"])

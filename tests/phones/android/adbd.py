@@ -68,6 +68,7 @@ class Adbd:
         self.deaf = False
         self.port = port
         self._listener: socket.socket | None = None
+        self._serving: set[threading.Thread] = set()
         self._links: list[Link] = []
         self._lock = threading.Lock()
 
@@ -77,6 +78,11 @@ class Adbd:
         self.port = self._listener.getsockname()[1]
         threading.Thread(target=self._accept, args=(self._listener,), name="adbd", daemon=True).start()
 
+    @property
+    def listening(self) -> bool:
+        """Tell whether a host may connect."""
+        return self._listener is not None
+
     def cut(self) -> None:
         """Stop listening and drop every link at once, as a pulled cable does."""
         listener, self._listener = self._listener, None
@@ -85,6 +91,24 @@ class Adbd:
                 listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that waits in accept
             listener.close()
         self.drop_links()
+
+    def await_served(self) -> None:
+        """Wait until no service runs any more; `cut` before."""
+        for thread in tuple(self._serving):
+            thread.join()
+
+    def serve(self, open_one: Callable[[Packet], None], packet: Packet) -> None:
+        """Serve one opened stream in a thread of its own."""
+
+        def serving() -> None:
+            try:
+                open_one(packet)
+            finally:
+                self._serving.discard(threading.current_thread())
+
+        thread = threading.Thread(target=serving, name="adbd-service", daemon=True)
+        self._serving.add(thread)
+        thread.start()
 
     def drop_links(self) -> None:
         """Reset every connection; the port stays open."""
@@ -155,6 +179,11 @@ class Link:
         finally:
             self._end()
 
+    @property
+    def listening(self) -> bool:
+        """Tell whether a host may connect."""
+        return self._listener is not None
+
     def cut(self) -> None:
         """Reset the connection: the host sees an error at once, whatever is under way."""
         with contextlib.suppress(OSError):
@@ -193,7 +222,7 @@ class Link:
         elif packet.command == OKAY:
             self._acknowledged(packet)
         elif packet.command == OPEN:
-            threading.Thread(target=self._open, args=(packet,), name="adbd-service", daemon=True).start()
+            self._adbd.serve(self._open, packet)
         elif packet.command == CLSE:
             self._closed(packet)
         elif packet.command == CNXN:

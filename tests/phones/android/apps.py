@@ -18,7 +18,7 @@ from tests.phones.android.rootfs import Rootfs
 
 RUNNER_PACKAGE = "org.ondeviceprofiler.runner"
 _LOG = "runner.log"
-_KOTLIN_JAR = Path(__file__).parents[3] / "build" / "android" / "virtual.jar"
+KOTLIN_JAR = Path(__file__).parents[3] / "build" / "android" / "virtual.jar"
 
 
 class NoActivityError(LookupError):
@@ -67,13 +67,15 @@ def kotlin_runner(jar: Path) -> RunnerArgv:
     def argv(launching: Launching) -> Sequence[str]:
         java = shutil.which("java") or "java"
         folders = ["--storage", str(launching.storage), "--root", str(launching.root)]
+        if not jar.exists():  # the app dies, and its log says why
+            return ["sh", "-c", 'echo "$0 is missing: run make android-jars" >&2; exit 1', str(jar)]
         program = [java, "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", str(jar)]
         return [*program, "org.ondeviceprofiler.virtual.MainKt", *folders, "--model", launching.control]
 
     return argv
 
 
-RUNNERS: dict[str, RunnerArgv] = {"python": python_runner, "kotlin": kotlin_runner(_KOTLIN_JAR)}
+RUNNERS: dict[str, RunnerArgv] = {"python": python_runner, "kotlin": kotlin_runner(KOTLIN_JAR)}
 """What may be the runner app's process on the phone."""
 
 
@@ -191,6 +193,7 @@ class Apps:
         storage.mkdir(parents=True, exist_ok=True)
         argv = self._runner(Launching(storage, self._files.root, self._control))
         with (storage / _LOG).open("ab") as log:
+            os.fchmod(log.fileno(), 0o666)
             # What an app writes on a phone's shared storage the shell may change: hence no umask.
             process = subprocess.Popen(
                 argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log, umask=0, start_new_session=True, env=os.environ

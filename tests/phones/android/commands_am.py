@@ -113,7 +113,8 @@ def _intent(words: Iterable[str]) -> Intent:
         if word == "-n":
             component = next(left, None)
         elif word in _TEXT_EXTRAS:
-            extras[next(left, "")] = next(left, "")
+            name = next(left, "")  # apart: Python takes the value before the key
+            extras[name] = next(left, "")
         elif word in _ONE_WORD:
             value = next(left, None)
             action = value if word == "-a" else action

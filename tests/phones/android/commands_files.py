@@ -18,7 +18,7 @@ _STATUS_NAMES = {2: "Charging", 3: "Discharging", 4: "Not charging", 5: "Full"}
 def files_for_shell(model: DeviceModel) -> Files:
     """Return what the shell user sees."""
     with model.present():
-        files = _texts(_common(model) | _whole_system(model))
+        files = _texts(_common(model) | _whole_system(model)) | _clocks(model)
         for process in model.memory.processes.values():
             files[f"/proc/{process.pid}/status"] = _status(process).encode()
             files[f"/proc/{process.pid}/cmdline"] = process.package.encode() + b"\0"
@@ -30,7 +30,7 @@ def files_for_shell(model: DeviceModel) -> Files:
 def files_for_app(model: DeviceModel, pid: int) -> Files:
     """Return what an app process sees: itself, little of the system, and what SELinux leaves of /sys."""
     with model.present():
-        files = _texts(_common(model)) | dict.fromkeys(_whole_system(model))
+        files = _texts(_common(model)) | dict.fromkeys(_whole_system(model)) | _clocks(model)
         if (process := model.memory.processes.get(pid)) is not None:
             files[f"/proc/{pid}/status"] = _status(process).encode()
         files |= _zones(model, readable=model.persona.dialect.zones_readable_by_app)
@@ -52,13 +52,10 @@ def _texts(files: dict[str, str]) -> Files:
 
 def _common(model: DeviceModel) -> dict[str, str]:
     """Return the files that everybody may read."""
+    cores = [cpu for cluster in model.persona.clusters for cpu in cluster.cpus]
     files = {"/proc/meminfo": _meminfo(model), "/proc/cpuinfo": _cpuinfo(model)}
-    cores = sum(len(cluster.cpus) for cluster in model.persona.clusters)
-    files |= {f"{_CPU}/{name}": f"0-{cores - 1}\n" for name in ("online", "possible", "present")}
-    if model.persona.dialect.clocks_readable:
-        for cluster in model.persona.clusters:
-            files |= _clocks(model, cluster)
-    return files
+    files |= {f"{_CPU}/{name}": f"0-{cores[-1]}\n" for name in ("online", "possible", "present")}
+    return files | {f"{_CPU}/cpu{cpu}/online": "1\n" for cpu in cores}
 
 
 def _whole_system(model: DeviceModel) -> dict[str, str]:
@@ -138,7 +135,15 @@ def _stat(model: DeviceModel) -> str:
     return f"cpu  {user} 0 {busy - user} {idle} 0 0 0 0 0 0\nctxt 918273645\nbtime {booted_s}\n"
 
 
-def _clocks(model: DeviceModel, cluster: ClusterFacts) -> dict[str, str]:
+def _clocks(model: DeviceModel) -> Files:
+    """Return the clocks of all cores, which a vendor may shut."""
+    texts: dict[str, str] = {}
+    for cluster in model.persona.clusters:
+        texts |= _clocks_of(model, cluster)
+    return _texts(texts) if model.persona.dialect.clocks_readable else dict.fromkeys(texts)
+
+
+def _clocks_of(model: DeviceModel, cluster: ClusterFacts) -> dict[str, str]:
     """Return a cluster's cpufreq files, below its policy and below each of its cores (links on a phone)."""
     limit = max(cluster.min_khz, round(cluster.max_khz * model.physics.clock() / 1000) * 1000)
     busy = model.physics.load != "idle" and not model.physics.background

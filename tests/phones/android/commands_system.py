@@ -28,6 +28,7 @@ def _derived(model: DeviceModel) -> dict[str, str]:
         "init.svc.adbd": "running",
         "ro.boottime.init": "1234567890",
         "ro.adb.secure": "1",
+        "persist.sys.lmk.reportkills": "true" if model.persona.memory.low_memory_is_reported else "false",
         "ro.debuggable": "0",
         "ro.secure": "1",
         "sys.usb.state": "adb" if model.physics.plug == "usb" else "",

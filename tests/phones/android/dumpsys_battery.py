@@ -71,20 +71,24 @@ def _dump(model: DeviceModel) -> str:
 
 
 def _plugs(model: DeviceModel, reading: BatteryReading) -> list[str]:
-    names = [("AC", "ac"), ("USB", "usb"), ("Wireless", "wireless")]
-    lines = [f"  {title} powered: {_truth(reading.plugged == _PLUGS[name])}" for title, name in names]
-    return lines + (["  Dock powered: false"] if model.persona.system.api >= 33 else [])
+    titles = {"AC": "ac", "USB": "usb", "Wireless": "wireless"}
+    lines = [f"  {title} powered: {_truth(reading.plugged == _PLUGS[name])}" for title, name in titles.items()]
+    lines += ["  Dock powered: false"] if model.persona.system.api >= 33 else []
+    return [line.lower() for line in lines] if model.persona.dialect.battery == "xiaomi" else lines
 
 
 def _limits(model: DeviceModel, reading: BatteryReading) -> list[str]:
     """List what a charger may give; 500 mA and 5 V from a USB port."""
     limit = 0 if not reading.plugged or reading.level >= 100 else 500_000 if reading.plugged == 2 else 3_000_000
-    return [
-        f"  Max charging current: {limit}",
-        *_sent_lines(model, "Max charging current"),
-        f"  Max charging voltage: {5_000_000 if limit else 0}",
-        f"  Charge counter: {reading.charge_counter or 0}",
-    ]
+    lines = [f"  Max charging current: {limit}", f"  Max charging voltage: {5_000_000 if limit else 0}"]
+    if model.persona.dialect.battery == "xiaomi":
+        lines.insert(1, _sent("Max charging current"))
+        return [
+            *lines,
+            f"  charge counter: {reading.charge_counter or 0}",
+            f"  current now: {reading.current_now or 0}",
+        ]
+    return [*lines, f"  Charge counter: {reading.charge_counter or 0}"]
 
 
 def _state(model: DeviceModel, reading: BatteryReading) -> list[str]:
@@ -95,17 +99,15 @@ def _state(model: DeviceModel, reading: BatteryReading) -> list[str]:
         f"  level: {reading.level}",
         "  scale: 100",
         f"  voltage: {reading.voltage}",
-        *_sent_lines(model, "voltage"),
+        *([_sent("voltage")] if model.persona.dialect.battery == "xiaomi" else []),
         f"  temperature: {reading.temperature}",
         f"  technology: {model.persona.battery.technology}",
     ]
 
 
-def _sent_lines(model: DeviceModel, name: str) -> list[str]:
-    """Add what Android 15 and later print between the keys."""
-    if model.persona.dialect.battery != "xiaomi":
-        return []
-    return [f" Time when the latest updated value of the {name} was sent via battery changed broadcast: +16s303ms"]
+def _sent(name: str) -> str:
+    """Return a line that Android 15 and later print between the keys."""
+    return f" Time when the latest updated value of the {name} was sent via battery changed broadcast: +16s303ms"
 
 
 def _samsung(model: DeviceModel, reading: BatteryReading) -> list[str]:

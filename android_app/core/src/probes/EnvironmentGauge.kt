@@ -42,6 +42,10 @@ internal class EnvironmentGauge(private val probes: Probes, private val clock: C
     @Synchronized
     fun readinessMillicelsius(): Long? = zones.hottestMillicelsius() ?: celsius(probes.battery())
 
+    /** Whether power comes from outside; null where the system does not tell. */
+    @Synchronized
+    fun externalPower(): Boolean? = probes.battery().plugged?.let { it != 0L }
+
     private fun <T> told(name: String, value: T?, reason: () -> String): T? {
         // A share of work that is missing for one short window only is no missing gauge.
         if (value == null && name !in reasons && !(name == "own_cpu_percent" && work.readable)) reasons[name] = reason()

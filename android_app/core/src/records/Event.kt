@@ -15,6 +15,7 @@ internal sealed interface Event : Writable {
                     "trace" -> Trace.of(this)
                     "canary" -> CanaryDone.of(this)
                     "waiting" -> Waiting.of(this)
+                    "rest" -> Rest.of(this)
                     "artifact" -> Artifact.of(this)
                     "stop" -> Stop.of(this)
                     else -> throw value.broken("there is no event '$kind'")

@@ -4,7 +4,8 @@ package org.ondeviceprofiler.core
  * One measurement in one runner process; `bundle` is a folder on the device.
  *
  * The first image after loading is the cold one; `warmups`, `repeats` and `observerPairs` (timed images with the
- * samplers on and off in turn) follow it.
+ * samplers on and off in turn) follow it. `untethered` has the timed images wait until there is no external power,
+ * and `restS` for so long doing nothing: energy's baseline.
  */
 internal data class Job(
     val schemaVersion: Int,
@@ -21,6 +22,8 @@ internal data class Job(
     val measurement: Measurement,
     val sampling: Sampling,
     val onDisconnect: OnDisconnect,
+    val untethered: Boolean = false,
+    val restS: Double = 0.0,
 ) : Writable {
     override fun toJson(): JsonObject =
         jsonOf(
@@ -38,6 +41,8 @@ internal data class Job(
             "measurement" to measurement,
             "sampling" to sampling,
             "on_disconnect" to onDisconnect,
+            "untethered" to untethered,
+            "rest_s" to restS,
         )
 
     companion object {
@@ -58,6 +63,8 @@ internal data class Job(
                     Measurement.read(need("measurement")),
                     Sampling.read(need("sampling")),
                     OnDisconnect.read(need("on_disconnect")),
+                    this["untethered"]?.boolean() ?: false,
+                    this["rest_s"]?.real() ?: 0.0,
                 )
             }
     }

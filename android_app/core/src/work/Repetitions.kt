@@ -10,9 +10,11 @@ internal class Repetitions(
     private val repeats: Int,
     private val clock: Clock,
     private val readiness: Readiness,
-    private val check: () -> Unit,
-    private val waiting: (String) -> Unit,
+    check: () -> Unit,
+    waiting: (String) -> Unit,
 ) {
+    private val patience = Patience(clock, check, waiting)
+
     /** Run `image` with each image's number once it may begin. Throws NotReady, and what `check` throws. */
     fun forEach(image: (Int) -> Unit) {
         if (measurement.kind == MeasurementKind.SUSTAINED) return forMinutes(measurement.minutes ?: 0.0, image)
@@ -35,36 +37,17 @@ internal class Repetitions(
     private fun waitUntilReady(gapS: Double) {
         val limit = Deadline(gapS + READY_TIMEOUT_S, clock)
         val pauseS = maxOf(gapS, LEAST_GAP_S)
-        pause(pauseS, "a pause of ${shortly(pauseS)} s")
+        patience.pause(pauseS, "a pause of ${shortly(pauseS)} s")
         while (true) {
             val lack = readiness.lack() ?: return
             if (limit.passed()) throw NotReady("not_ready: $lack, after ${shortly(READY_TIMEOUT_S)} s of waiting")
-            pause(LEAST_LOOK_S, lack)
+            patience.pause(LEAST_LOOK_S, lack)
         }
     }
-
-    private fun pause(seconds: Double, reason: String) {
-        val deadline = Deadline(seconds, clock)
-        var silence = Deadline(0.0, clock)
-        while (!deadline.passed()) {
-            check()
-            if (silence.passed()) {
-                waiting(reason)
-                silence = Deadline(SIGN_OF_LIFE_S, clock)
-            }
-            clock.sleepNs(minOf(STEP_NS, maxOf(deadline.leftNs(), NS_PER_MS)))
-        }
-    }
-
-    /** Write whole seconds without a fraction. */
-    private fun shortly(seconds: Double): String =
-        if (seconds == Math.rint(seconds) && seconds < 1e6) seconds.toLong().toString() else seconds.toString()
 
     private companion object {
         const val READY_TIMEOUT_S = 600.0
-        const val SIGN_OF_LIFE_S = 5.0
         const val LEAST_GAP_S = 0.5 // short pauses heat up phones that look idle
         const val LEAST_LOOK_S = 2.0
-        const val STEP_NS = 50 * NS_PER_MS
     }
 }

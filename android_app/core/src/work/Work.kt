@@ -58,6 +58,7 @@ internal class Work(
     private fun iterateAll(iterate: (Phase, Int, Boolean) -> Unit) {
         iterate(Phase.COLD, 0, true)
         repeat(job.warmups) { iterate(Phase.WARMUP, it, true) }
+        rest()
         tracer.look()
         repetitions().forEach { iterate(Phase.TIMED, it, true) }
         tracer.look()
@@ -79,9 +80,21 @@ internal class Work(
 
     private fun repetitions(): Repetitions {
         val readiness = Readiness(tracer.environment::readinessMillicelsius, canary::glance, canary.coolNs)
-        return Repetitions(job.measurement, job.repeats, clock, readiness, watcher::check) { reason ->
-            journal.append { Waiting(it, reason) }
-        }
+        return Repetitions(job.measurement, job.repeats, clock, readiness, watcher::check, ::sayWhy)
+    }
+
+    /** Wait for the cable to be pulled where the job is untethered, then idle, while the gauges are read. */
+    private fun rest() {
+        val patience = Patience(clock, watcher::check, ::sayWhy)
+        if (job.untethered) patience.untilUnplugged { tracer.environment.externalPower() }
+        if (job.restS <= 0) return
+        val startNs = clock.bootNs()
+        patience.pause(job.restS, "a rest of ${shortly(job.restS)} s, as a baseline for energy")
+        journal.append { Rest(it, startNs, clock.bootNs()) }
+    }
+
+    private fun sayWhy(reason: String) {
+        journal.append { Waiting(it, reason) }
     }
 
     private fun iterate(

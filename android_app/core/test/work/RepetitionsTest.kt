@@ -50,6 +50,13 @@ class RepetitionsTest {
     }
 
     @Test
+    fun `a gap of ages is waited for, not skipped`() {
+        assertThrows(Cancelled::class.java) {
+            starts(MeasurementKind.SPACED, gapS = 1e300) { if (clock.bootNs() >= 10 * NS_PER_S) throw Cancelled() }
+        }
+    }
+
+    @Test
     fun `a cancelled job does not wait for its gap`() {
         assertThrows(Cancelled::class.java) {
             starts(MeasurementKind.SPACED, gapS = 60.0) { if (clock.bootNs() >= NS_PER_S) throw Cancelled() }

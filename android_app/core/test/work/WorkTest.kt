@@ -70,7 +70,7 @@ class WorkTest {
 
     @Test
     fun `the canary runs between images when it is due, and never within pairs`() {
-        val events = run(job { it.copy(repeats = 4, observerPairs = 1, sampling = Sampling(20, 1000, 5)) })
+        val events = run(job { it.copy(repeats = 4, observerPairs = 1, sampling = Sampling(20, 1000, 4)) })
         val between = events.filterIsInstance<CanaryDone>().filter { it.moment == CanaryMoment.BETWEEN }
         assertEquals(3, between.size)
         assertFalse(events.dropWhile { (it as? IterationDone)?.phase != Phase.OBSERVER }.any { it is CanaryDone })

@@ -1,0 +1,83 @@
+"""A phone that fails while it is measured, and the command line that tells of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from profiler.cli import main
+from profiler.clock import RealClock
+from profiler.devices.opening import open_unit
+from profiler.leftovers import SetAside, Waiting, collect_abandoned
+from profiler.records.run import Run, Session
+from profiler.session import Progress, Report
+from profiler.store import Store
+from tests.devices.android.phones_for_tests import Desk
+from tests.phones.android.phone import VirtualAndroid
+
+LEAST = ("--cold-starts", "1", "--warmups", "0", "--repeats", "1", "--observer-pairs", "0", "--threads", "1")
+
+
+class Said(NamedTuple):
+    """What a command ended with: its exit code, and what it told people."""
+
+    code: int
+    text: str
+
+
+class CommandLine:
+    """`profile` in this process, with an adb server and folders of its own."""
+
+    def __init__(self, desk: Desk, root: Path, patch: pytest.MonkeyPatch, capture: pytest.CaptureFixture[str]) -> None:
+        patch.setenv("ANDROID_ADB_SERVER_PORT", str(desk.server.address.port))
+        patch.setenv("XDG_CACHE_HOME", str(root / "cache"))
+        self._desk, self._capture = desk, capture
+
+    def measure(self, phone: VirtualAndroid, bundle: Path, *more: str, device: str = "android") -> Said:
+        """Measure on a phone, over whatever way the server has to it."""
+        return self.run("--device", device, "--serial", phone.serial, "--bundle", str(bundle), *LEAST, *more)
+
+    def run(self, *arguments: str) -> Said:
+        """Run any command over the desk's store."""
+        self._capture.readouterr()
+        code = main([*arguments, "--store", str(self._desk.store.root)])
+        told = self._capture.readouterr()
+        # A table or message is wrapped where the terminal ends: the words are what counts.
+        return Said(code, " ".join((told.err + told.out).split()))
+
+
+def once(happens: Callable[[Progress], bool], action: Callable[[], None]) -> Report:
+    """Do something to a phone at the first moment of a session at which this is so."""
+    todo = [action]
+
+    def report(state: Progress) -> None:
+        if todo and happens(state):
+            todo.pop()()
+
+    return report
+
+
+def at_event(kind: type, action: Callable[[], None], count: int = 1) -> Report:
+    """Do something to a phone when a runner has told of the so manieth event of a kind."""
+    seen = [0]
+
+    def happens(state: Progress) -> bool:
+        seen[0] += isinstance(state.event, kind)
+        return seen[0] == count
+
+    return once(happens, action)
+
+
+def sessions(store: Store) -> list[str]:
+    """Name the sessions that are still open."""
+    folder = store.root / "sessions"
+    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+
+
+def half_written(root: Path) -> list[Path]:
+    """List what a write that was cut short has left below a folder."""
+    return sorted(path for path in root.rglob("*") if path.suffix in (".part", ".tmp"))
