@@ -105,8 +105,9 @@ class DeviceModel:
 
     def drive(self) -> None:
         """Let time move only by `advance` from now on."""
-        self.sync()
-        self._time.drive()
+        with self._moving:  # whoever moves it now has to arrive first, or time would go on after this
+            self._move_to(self._time.due_ns(self.physics.now_ns))
+            self._time.drive()
 
     def run_free(self) -> None:
         """Let time run with the clock again."""
@@ -178,7 +179,8 @@ class DeviceModel:
         physics.screen_share = number("system", "screen_brightness") / 255 if self.screen.on else 0.0
         physics.radio = not number("global", "airplane_mode_on")
         physics.power_save = bool(number("global", "low_power")) and physics.plug == "none"
-        physics.background = not self.screen.usable
+        hidden = any(not process.foreground for process in self.memory.processes.values())
+        physics.background = hidden or not self.screen.usable
         self.truth.before_spending(physics)
 
     def _move_to(self, target_ns: int) -> None:
@@ -209,17 +211,22 @@ class DeviceModel:
             if physics.now_ns == tick_ns:
                 self._tick()
         self.truth.before_spending(physics)
+        self._grow()
 
     def _tick(self) -> None:
         """Do what happens on the grid only."""
         self.physics.tick()
         self.truth.after_tick(self.physics)
         self.reported.after_tick()
+        self._grow()
+        if (self.physics.now_ns // TICK_NS) % _SCREEN_TICKS == 0:
+            self._time_screen_out()
+
+    def _grow(self) -> None:
+        """Give a load what it has read by now: a sample between two ticks sees it too."""
         if self.work.job is not None and self.work.job.steady:
             self.work.grow()
             self._settle_memory()
-        if (self.physics.now_ns // TICK_NS) % _SCREEN_TICKS == 0:
-            self._time_screen_out()
 
     def _time_screen_out(self) -> None:
         """Let the screen go dark unless an app or the charger setting keeps it on."""
