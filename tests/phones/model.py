@@ -65,6 +65,7 @@ class DeviceModel(PhoneState):
 
     def at(self, seconds: float, action: Action) -> None:
         """Run an action that many seconds of model time from now, at that very moment also when driven."""
+        self.sync()
         with self._lock:
             self._schedule.add(self.physics.now_ns + round(seconds * NS_PER_S), action)
 
@@ -102,7 +103,8 @@ class DeviceModel(PhoneState):
         """Order a clock (1.0: the maximum again) for a moment, from the tick that follows it; look-ahead knows it."""
         with self.present() as now_ns:
             moment_ns = -(-(now_ns + round(after_s * NS_PER_S)) // TICK_NS) * TICK_NS
-            self.physics.forced = tuple(sorted((*self.physics.forced, (moment_ns, clock))))
+            # Of two orders for one moment the later one counts.
+            self.physics.forced = tuple(sorted((*self.physics.forced, (moment_ns, clock)), key=lambda order: order[0]))
 
     def reboot(self) -> None:
         """Start anew: processes, logs and whatever was faked are gone; heat, charge, settings and files stay."""
