@@ -103,7 +103,7 @@ class AndroidRunner:
             if self._restarted():
                 return Ended(None, _RESTARTED)
             if self._left():
-                return Ended(None, self._app.exit_of(self._pid))
+                return self._app.exit_of(self._pid)
             self._app.stop()
             return Ended(None)
         except DeviceError as error:
