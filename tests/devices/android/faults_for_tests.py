@@ -49,6 +49,10 @@ class CommandLine:
         """Run any command over the desk's store."""
         return self._said(*arguments, "--store", str(self._desk.store.root))
 
+    def devices(self) -> Said:
+        """List the phones."""
+        return self._said("devices")
+
     def _said(self, *arguments: str) -> Said:
         self._capture.readouterr()
         code = main(arguments)
