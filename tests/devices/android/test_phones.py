@@ -103,7 +103,7 @@ def test_a_phone_that_does_not_trust_the_computer_is_told_with_what_to_tap(serve
         assert "Allow USB debugging" in (caught.value.hint or "")
 
         unknown.authorize()
-        Transport(server, unknown.address).wait(5, RealClock())
+        Transport(server, unknown.address).wait(20, RealClock())
         assert find_phones(server)[0].ready
         server.disconnect(unknown.address)
 
