@@ -112,7 +112,7 @@ class Content:
     def _take_up(self, path: str, part: str) -> None:
         """Go on with what is there: a bundle that lost files is as good a start as one that never was complete."""
         self._shell.check(
-            f"mkdir -p {quoted(self._folder)} && if [ -d {quoted(path)} ]; then"
+            f"umask 022; mkdir -p {quoted(self._folder)} && if [ -d {quoted(path)} ]; then"
             f" if [ -d {quoted(part)} ]; then rm -rf {quoted(path)}; else mv {quoted(path, part)}; fi; fi;"
             f" mkdir -p {quoted(part)}",
             120,
