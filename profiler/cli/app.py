@@ -228,7 +228,17 @@ def profile(
 
     wishes = measuring.Wishes(prompt, negative_prompt, seed, steps, image)
     how = measuring.How(
-        protocol.value, repeats, warmups, cold_starts, observer_pairs, gap, minutes, threads, timeout, untethered
+        protocol.value,
+        repeats,
+        warmups,
+        cold_starts,
+        observer_pairs,
+        gap,
+        minutes,
+        threads,
+        timeout,
+        untethered,
+        usb_power,
     )
     return measuring.profile(
         "local" if device is None else device,

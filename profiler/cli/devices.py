@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -98,10 +99,12 @@ def _phone(known: Known, server: Server) -> Row:
     from profiler.devices.android.shell import Shell
     from profiler.devices.android.state import conditions_of, read_state
 
-    facts, state, advice = known.phone.facts, known.phone.state, known.phone.advice
+    facts, advice = known.phone.facts, known.phone.advice
+    state = "ready" if known.phone.ready else known.phone.state
     conditions, faked = None, None
     if known.phone.ready:
-        told = read_state(Shell(known.phone.transport(server)))
+        with contextlib.closing(Shell(known.phone.transport(server))) as shell:
+            told = read_state(shell)
         conditions, faked = conditions_of(told), told.faked
     if faked is not None:
         state, advice = "overridden", Advice("", f"{faked.what} is overridden: {faked.reset_command}")

@@ -20,7 +20,7 @@ FULL_SPEED = 1_000_000
 Load = Literal["idle", "load", "call", "canary"]
 
 # How many cores each keeps busy, the system's own bustle aside.
-_BUSY_CORES: dict[Load, int] = {"idle": 0, "load": 1, "call": 4, "canary": 1}
+BUSY_CORES: dict[Load, int] = {"idle": 0, "load": 1, "call": 4, "canary": 1}
 
 
 class Power(NamedTuple):
@@ -115,7 +115,7 @@ class Physics:
             energy.screen + power.screen * duration_ns,
             energy.base + power.base * duration_ns,
         )
-        self.busy_ns += _BUSY_CORES[self.load] * duration_ns
+        self.busy_ns += BUSY_CORES[self.load] * duration_ns
         self.now_ns = until_ns
 
     def next_tick_ns(self) -> int:

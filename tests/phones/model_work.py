@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tests.phones.memory import MemoryLedger
-from tests.phones.model_physics import FULL_SPEED, Physics
+from tests.phones.model_physics import BUSY_CORES, FULL_SPEED, Physics
 from tests.phones.personas import WorkFacts
 from tests.phones.truth import Done, Truth
 
@@ -41,6 +41,7 @@ class Workbench:
         self._truth = truth
         self._noise = random.Random(f"work:{seed}")
         self._loaded: dict[tuple[int, str], tuple[int, int]] = {}
+        self._worked_ns: dict[int, int] = {}
         self.job: Job | None = None
 
     def load(self, pid: int, component: str, file_bytes: int, parameters: int) -> int:
@@ -96,6 +97,13 @@ class Workbench:
             twin.spend(tick_ns)
             twin.tick()
 
+    def busy_ns(self, pid: int) -> int:
+        """Return the processor time that a process has used, all cores together."""
+        job, worked_ns = self.job, self._worked_ns.get(pid, 0)
+        if job is None or job.pid != pid:
+            return worked_ns
+        return worked_ns + BUSY_CORES[job.kind] * (min(self._physics.now_ns, job.end_ns) - job.start_ns)
+
     def grow(self) -> None:
         """Give the process what the job has taken in by now."""
         job = self.job
@@ -134,6 +142,7 @@ class Workbench:
         job = self.job
         if job is None:
             return
+        self._worked_ns[job.pid] = self.busy_ns(job.pid)
         self.job, self._physics.load = None, "idle"
         if (process := self._memory.processes.get(job.pid)) is not None:
             self._memory.grow(process, 0, -min(job.back_bytes, job.given[1]))

@@ -171,7 +171,7 @@ class ZoneFacts(Facts, kw_only=True):
     share: float = 1.0
     offset_c: float = 0.0
     step_millic: int = 100
-    refresh_s: float = 1.0
+    refresh_s: float = 0.25
 
 
 class HalSensor(Facts, kw_only=True):

@@ -178,6 +178,9 @@ def test_files_are_read_as_an_app_may(bench: Bench) -> None:
     runner = bench.attached()
     assert runner.ask("read", path="/sys/class/thermal/thermal_zone0/type") == {"text": "BIG\n", "reason": None}
     assert runner.ask("read", path="/sys/devices/system/cpu/cpu7/cpufreq/scaling_max_freq")["text"] == "3105000\n"
+    assert runner.ask("read", path="/proc/self/stat")["text"].startswith(f"{PID} (")
+    assert runner.ask("read", path=f"/proc/{PID}/cmdline")["text"] == f"{RUNNER}\0"
+    assert runner.ask("read", path="/sys/class/power_supply/battery/uevent")["text"] is None
     denied = runner.ask("read", path="/proc/stat")
     assert denied == {"text": None, "reason": "/proc/stat: Permission denied"}
     missing = runner.ask("read", path="/proc/1/nix")

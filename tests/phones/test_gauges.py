@@ -6,7 +6,7 @@ import pytest
 
 from tests.phones.gauges import BatteryGauge, ZoneGauge
 from tests.phones.model_physics import Physics
-from tests.phones.models_for_tests import persona_with
+from tests.phones.models_for_tests import PID, driven_model, pass_seconds, persona_with
 from tests.phones.personas import Persona, ZoneFacts, load_persona, persona_names
 
 QUIET = {"current_noise_ma": 0.0, "current_step": 1}
@@ -136,3 +136,23 @@ def test_a_thermal_zone_feels_its_share_of_its_nodes_rise() -> None:
     physics.temperatures = physics.temperatures._replace(die=65.0)
     zone = ZoneGauge(persona, ZoneFacts(type="x", node="die", share=0.5, offset_c=1.0, step_millic=1000), physics)
     assert zone.millicelsius == 46_000
+
+
+@pytest.mark.parametrize("name", ["pixel9", "galaxy-s24", "xiaomi-14", "low-ram-4gb"])
+def test_energy_by_gauge_comes_within_three_percent_of_the_truth(name: str) -> None:
+    persona = load_persona(name)
+    factor = (1 if persona.gauge.discharge_is_negative else -1) * (
+        -1e-3 if persona.gauge.current == "milliamperes" else -1e-6
+    )
+    model = driven_model(persona)
+    model.unplug()
+    pass_seconds(model, 60.0)
+    start_ns, joules = model.boot_ns(), 0.0
+    for sample in range(1200):
+        if sample % 4 == 0:
+            with model.present():
+                model.work.call(PID, "denoiser", "main", 60_000_000, 0)
+        pass_seconds(model, 0.25)
+        reading = model.reported.battery()
+        joules += (reading.current_now or 0) * factor * reading.voltage / 1000 * 0.25
+    assert joules == pytest.approx(model.truth.energy_between(start_ns, model.boot_ns()).total, rel=0.03)

@@ -278,6 +278,24 @@ def test_an_ordered_clock_holds_from_the_next_tick_and_ends_with_a_new_order() -
     assert len(model.truth.throttle_onsets_ns()) == 1
 
 
+def test_of_two_orders_for_one_moment_the_later_one_counts() -> None:
+    model = driven_model()
+    model.throttle_to(0.4)
+    model.throttle_to(0.9)
+    assert model.physics.clock() == 0.9
+
+
+def test_an_action_is_planned_from_the_present_of_a_free_running_phone() -> None:
+    clock = FakeClock()
+    model = model_of(clock=clock)
+    start_ns, seen = model.boot_ns(), []
+    clock.sleep(10.0)
+    model.at(1.0, lambda: seen.append(model.boot_ns() - start_ns))
+    clock.sleep(60.0)
+    model.sync()
+    assert seen == [11 * 10**9]
+
+
 def test_two_phones_share_nothing() -> None:
     one, other = driven_model(), driven_model()
     load(one, 500_000_000)

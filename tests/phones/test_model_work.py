@@ -96,6 +96,18 @@ def test_memory_grows_while_loading_not_at_its_end() -> None:
     assert 0.8e9 < half < 1.6e9
 
 
+def test_a_sample_between_two_ticks_sees_what_has_been_read_by_then() -> None:
+    model = driven_model()
+    process = model.memory.processes[PID]
+    with model.present():
+        model.work.load(PID, "d", 2_000_000_000, 0)
+    seen = set()
+    for _ in range(9):
+        model.advance(model.boot_ns() + 20_000_000)
+        seen.add(process.resident_bytes)
+    assert len(seen) == 9
+
+
 def test_a_call_holds_activations_only_while_it_lasts() -> None:
     model = driven_model()
     process, facts = model.memory.processes[PID], model.persona.work

@@ -42,8 +42,9 @@ def am(model: DeviceModel, apps: Apps, words: Sequence[str]) -> Answer:
         case ["force-stop", *rest] if names := _names(rest):
             _end(model, apps, names[0], "force-stop")
             return said("")
-        case ["kill", *rest] if _names(rest):
-            return said("")  # it spares what is in the foreground, as the runner is
+        case ["kill", *rest] if names := _names(rest):
+            _kill_hidden(model, names[0])
+            return said("")
         case ["crash", *rest] if names := _names(rest):
             _end(model, apps, names[0], "crash")
             return said("")
@@ -67,6 +68,7 @@ def _start(model: DeviceModel, apps: Apps, intent: Intent) -> Answer:
         lines.insert(0, f"Stopping: {package}")
     running = package in apps.running().values()
     if running:
+        _bring_to_front(model, package)
         lines.append("Warning: Activity not started, intent has been delivered to currently running top-most instance.")
     else:
         try:
@@ -75,6 +77,12 @@ def _start(model: DeviceModel, apps: Apps, intent: Intent) -> Answer:
             missing = f"Error type 3\nError: Activity class {{{_full(intent.component)}}} does not exist."
             return Answer("\n".join([*lines, ""]).encode(), f"{missing}\n".encode(), 0)
     return said("\n".join([*lines, *(_waited(intent.component, running) if intent.wait else [])]))
+
+
+def _bring_to_front(model: DeviceModel, package: str) -> None:
+    with model.present():
+        for process in model.memory.processes.values():
+            process.foreground = process.foreground or process.package == package
 
 
 def _waited(component: str, running: bool) -> list[str]:
@@ -96,6 +104,14 @@ def _service(model: DeviceModel, apps: Apps, intent: Intent) -> Answer:
         text = f"Error: app is in background uid UidRecord{{6b1f {package} idle}}\n"
         return Answer(first, text.encode(), 255)
     return Answer(first)
+
+
+def _kill_hidden(model: DeviceModel, package: str) -> None:
+    """Kill what is not in the foreground, which `am kill` spares."""
+    with model.present():
+        found = [one.pid for one in model.memory.processes.values() if one.package == package and not one.foreground]
+    for pid in found:
+        model.end_process(pid, "kill")
 
 
 def _end(model: DeviceModel, apps: Apps, package: str, why: str) -> None:

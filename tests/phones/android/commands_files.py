@@ -17,33 +17,35 @@ _STATUS_NAMES = {2: "Charging", 3: "Discharging", 4: "Not charging", 5: "Full"}
 
 def files_for_shell(model: DeviceModel) -> Files:
     """Return what the shell user sees."""
+    dialect = model.persona.dialect
     with model.present():
         files = _texts(_common(model) | _whole_system(model)) | _clocks(model)
         for process in model.memory.processes.values():
-            files[f"/proc/{process.pid}/status"] = _status(process).encode()
-            files[f"/proc/{process.pid}/cmdline"] = process.package.encode() + b"\0"
-            files[f"/proc/{process.pid}/oom_score_adj"] = f"{process.badness}\n".encode()
-        files |= _zones(model, readable=model.persona.dialect.zones_readable_by_shell)
-        return files | _power_supply(model, readable=model.persona.dialect.power_supply_readable)
-
-
-def files_for_app(model: DeviceModel, pid: int) -> Files:
-    """Return what an app process sees: itself, little of the system, and what SELinux leaves of /sys."""
-    with model.present():
-        files = _texts(_common(model)) | dict.fromkeys(_whole_system(model)) | _clocks(model)
-        if (process := model.memory.processes.get(pid)) is not None:
-            files[f"/proc/{pid}/status"] = _status(process).encode()
-        files |= _zones(model, readable=model.persona.dialect.zones_readable_by_app)
-        return files | _power_supply(model, readable=False)
+            files |= _process(model, process, f"/proc/{process.pid}")
+        files |= _zones(model, readable=dialect.zones_readable_by_shell)
+        return files | _power_supply(model, readable=dialect.power_supply_readable)
 
 
 def read_as_app(model: DeviceModel, pid: int, path: str) -> bytes | None:
-    """Return one file as an app process sees it; KeyError where there is none."""
-    # Asked for fifty times a second of model time, so it does not wait for all the others.
-    if path == "/proc/self/status":
-        with model.present():
-            return _status(model.memory.processes[pid]).encode()
-    return files_for_app(model, pid)[path]
+    """Return one file as an app process sees it, None where it may not read it; KeyError where there is none.
+
+    An app sees itself, little of the system, and what SELinux leaves of /sys.
+    """
+    with model.present():
+        return _app_files(model, pid, path)[path]
+
+
+def _app_files(model: DeviceModel, pid: int, path: str) -> Files:
+    """Return the files around `path` only: a runner asks fifty times a second of model time."""
+    if path.startswith(("/proc/self/", f"/proc/{pid}/")):
+        return _process(model, model.memory.processes[pid], path.rpartition("/")[0])
+    if path.startswith("/sys/class/thermal/"):
+        return _zones(model, readable=model.persona.dialect.zones_readable_by_app)
+    if path.startswith("/sys/class/power_supply/"):
+        return _power_supply(model, readable=False)
+    if "cpufreq" in path:
+        return _clocks(model)
+    return _texts(_common(model)) | dict.fromkeys(_whole_system(model))
 
 
 def _texts(files: dict[str, str]) -> Files:
@@ -67,6 +69,23 @@ def _whole_system(model: DeviceModel) -> dict[str, str]:
         "/proc/loadavg": f"{loads} 2/3127 28114\n",
         "/proc/stat": _stat(model),
     }
+
+
+def _process(model: DeviceModel, process: Process, folder: str) -> Files:
+    return {
+        f"{folder}/status": _status(process).encode(),
+        f"{folder}/stat": _process_stat(process, model.work.busy_ns(process.pid) // _JIFFY_NS).encode(),
+        f"{folder}/cmdline": process.package.encode() + b"\0",
+        f"{folder}/oom_score_adj": f"{process.badness}\n".encode(),
+    }
+
+
+def _process_stat(process: Process, busy: int) -> str:
+    """Return /proc/PID/stat up to the start time; `busy` is user and system time in jiffies."""
+    name, user = process.package[-15:], busy * 95 // 100
+    started = process.started_ns // _JIFFY_NS
+    times = f"{user} {busy - user} 0 0 10 -10 27 0 {started}"
+    return f"{process.pid} ({name}) S 1022 1022 0 0 -1 1077952832 41234 0 12 0 {times}\n"
 
 
 def _status(process: Process) -> str:

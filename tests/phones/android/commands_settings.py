@@ -126,6 +126,9 @@ def _press(model: DeviceModel, key: int, now_ns: int) -> None:
         screen.sleep()
     elif key == _KEYS["MENU"] and screen.on:
         screen.dismiss(now_ns)
+    elif key == _KEYS["HOME"] and screen.usable:
+        for process in model.memory.processes.values():
+            process.foreground = False
 
 
 def _without_user(words: Sequence[str]) -> list[str]:

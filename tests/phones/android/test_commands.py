@@ -141,6 +141,19 @@ def test_killing_spares_the_foreground_and_force_stop_does_not() -> None:
     assert shell.run(f"pidof {RUNNER}").code == 1
 
 
+def test_home_sends_an_app_to_the_background_where_it_is_slow_and_may_be_killed() -> None:
+    shell = Shell()
+    shell.run(f"am start -n {ACTIVITY}")
+    shell.run("input keyevent HOME")
+    assert shell.model.physics.background
+    assert "nexuslauncher" in shell.text("dumpsys activity top")
+    shell.run(f"am start -n {ACTIVITY}")
+    assert not shell.model.physics.background
+    shell.run("input keyevent HOME")
+    shell.run(f"am kill {RUNNER}")
+    assert shell.apps.running() == {}
+
+
 def test_packages_are_listed_found_and_removed() -> None:
     shell = Shell()
     assert shell.text("pm list packages -3") == f"package:{RUNNER}\n"
@@ -369,3 +382,6 @@ def test_the_processors_time_adds_up_with_work() -> None:
         shell.model.work.call(5001, "d", "f", 1_000_000_000, 0)
     shell.model.advance(shell.model.boot_ns() + 10**9)
     assert busy_jiffies() - before == 4 * 100
+    own = (shell.commands.files()["/proc/5001/stat"] or b"").decode()
+    assert own.startswith("5001 (profiler.runner) S ")
+    assert sum(int(word) for word in own.rpartition(")")[2].split()[11:13]) == 4 * 100
