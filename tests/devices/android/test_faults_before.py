@@ -64,14 +64,8 @@ REFUSED = {
     "battery override": (_shell("dumpsys battery set level 55"), ["dumpsys battery reset"]),
     "thermal override": (_shell("cmd thermalservice override-status 0"), ["cmd thermalservice reset"]),
     "empty battery": (_empty_battery, ["below 30 %", "Charge it"]),
-    "no app": (
-        lambda phone: phone.apps.uninstall("org.ondeviceprofiler.runner"),
-        ["is not installed", "profile install"],
-    ),
-    "full disk": (
-        lambda phone: phone.fill_storage(leaving_bytes=3 << 20),
-        ["has 3.00 MiB free", "needs 25.0 KiB more", "Delete files"],
-    ),
+    "no app": (lambda phone: phone.apps.uninstall("org.ondeviceprofiler.runner"), ["is not installed", "profile install"]),
+    "full disk": (lambda phone: phone.fill_storage(leaving_bytes=3 << 20), ["has 3.00 MiB free", "needs 25.0 KiB more", "Delete files"]),
 }
 
 
