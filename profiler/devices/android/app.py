@@ -12,11 +12,12 @@ from profiler.devices.android.exits import Exit, read_exit_info
 from profiler.devices.android.kill_lines import Kill, read_kill_lines
 from profiler.devices.android.kill_reason import Cause, KillReason, kill_reason
 from profiler.devices.android.launching import Launch, Refusal, read_install, read_launch
+from profiler.devices.android.memory import ProcessMemory, read_meminfo
 from profiler.devices.android.numerals import truth
 from profiler.devices.android.shell import Shell, quoted
 from profiler.devices.android.unavailable import Unavailable
 from profiler.errors import DeviceError, InputError, MissingSource
-from profiler.records.run import ProcessExit
+from profiler.records.run import ProcessExit, SystemMemory
 
 PACKAGE = "org.ondeviceprofiler.runner"
 ACTIVITY = ".RunnerActivity"
@@ -134,6 +135,21 @@ class App:
         words = self._shell.run(f"pidof {self._package} {self._package}:runner").text.split()
         pids = [int(word) for word in words if word.isdigit()]
         return max(pids, default=None)
+
+    def memory_of(self, pid: int) -> SystemMemory | None:
+        """Return what the system counts as a process's memory, which stalls it for up to two seconds; None if untold.
+
+        Raises DeviceError.
+        """
+        found = read_meminfo(self._shell.run(f"dumpsys meminfo -s {pid}").text)
+        if not isinstance(found, ProcessMemory):
+            return None
+        return SystemMemory(
+            pss_bytes=found.pss_bytes,
+            swap_pss_bytes=found.swap_pss_bytes,
+            graphics_bytes=found.graphics_bytes,
+            definition="dumpsys meminfo after the last image",
+        )
 
     def exit_of(self, pid: int, *, wait_s: float = 2.0) -> ProcessExit | None:
         """Return how the system says that a process of the app ended; None where it says nothing, or that it just left.
