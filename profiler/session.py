@@ -295,7 +295,7 @@ def _bring_home(device: Device, place: Place, runner: Runner, note: Callable[[En
 
 
 def _left(launch: Launch, ended: Ended) -> Launch:
-    return msgspec.structs.replace(launch, exit_code=ended.code, exit=ended.exit)
+    return msgspec.structs.replace(launch, exit_code=ended.code, exit=ended.exit, system_memory=ended.memory)
 
 
 def _follow(runner: Runner, job: Job, course: _Course, number: int) -> bool:

@@ -12,12 +12,13 @@ from profiler.devices.android.exits import read_exit_info
 from profiler.devices.android.kill_lines import Kill, read_kill_lines
 from profiler.devices.android.kill_reason import Cause, KillReason, kill_reason
 from profiler.devices.android.launching import Launch, Refusal, read_install, read_launch
+from profiler.devices.android.memory import ProcessMemory, read_meminfo
 from profiler.devices.android.numerals import truth
 from profiler.devices.android.shell import Shell, quoted
 from profiler.devices.android.unavailable import Unavailable
 from profiler.devices.device import Ended
 from profiler.errors import DeviceError, InputError, MissingSource
-from profiler.records.run import ProcessExit
+from profiler.records.run import ProcessExit, SystemMemory
 
 PACKAGE = "org.ondeviceprofiler.runner"
 ACTIVITY = ".RunnerActivity"
@@ -28,7 +29,7 @@ _LOOK_S = 0.1
 _FILE_CODES = ("INSTALL_PARSE_FAILED", "INSTALL_FAILED_INVALID_APK", "INSTALL_FAILED_TEST_ONLY")
 _VERSION = re.compile(r"^package:(?P<package>\S+)(?: versionCode:(?P<code>\d+))?\s*$", re.MULTILINE)
 _LOG = (
-    "logcat -d -b main,system,events,crash -v threadtime -t 4000"
+    "logcat -d -b main,system,events,crash -v threadtime"
     " -s am_kill am_proc_died am_crash am_anr lowmemorykiller lmkd Zygote libc DEBUG"
 )
 _REPORTS_LOW_MEMORY = "getprop persist.sys.lmk.reportkills"
@@ -135,6 +136,21 @@ class App:
         words = self._shell.run(f"pidof {self._package} {self._package}:runner").text.split()
         pids = [int(word) for word in words if word.isdigit()]
         return max(pids, default=None)
+
+    def memory_of(self, pid: int) -> SystemMemory | None:
+        """Return what the system counts as a process's memory, which stalls it for up to two seconds; None if untold.
+
+        Raises DeviceError.
+        """
+        found = read_meminfo(self._shell.run(f"dumpsys meminfo -s {pid}").text)
+        if not isinstance(found, ProcessMemory):
+            return None
+        return SystemMemory(
+            pss_bytes=found.pss_bytes,
+            swap_pss_bytes=found.swap_pss_bytes,
+            graphics_bytes=found.graphics_bytes,
+            definition="dumpsys meminfo after the last image",
+        )
 
     def exit_of(self, pid: int, *, wait_s: float = 2.0) -> Ended:
         """Return how the system says that a process of the app ended: its exit code where it just left, else why.

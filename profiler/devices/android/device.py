@@ -20,7 +20,7 @@ from profiler.devices.android.runner import SESSIONS, AndroidRunner, RunnerFolde
 from profiler.devices.android.settle import restore, restore_leftover, settle
 from profiler.devices.android.shell import Shell
 from profiler.devices.android.state import State, conditions_of, read_state, refuse_faked, unit_of
-from profiler.devices.device import Place, Transfer
+from profiler.devices.device import Ended, Place, Transfer
 from profiler.devices.link import Link
 from profiler.errors import DeviceError, InputError, ProtocolError, RunnerLost
 from profiler.records.bundle import Bundle
@@ -201,23 +201,22 @@ class AndroidDevice:
     def is_at_work(self, place: Place) -> bool:
         """Tell whether the app still works over this folder: it lives, and its journal has no end yet."""
         folder = RunnerFolder(self.shell, self._files, place)
-        return self._serves(folder) and not folder.has_ended()
+        return self._serves(folder.address()) and not folder.has_ended()
 
-    def recover(self, place: Place) -> None:
-        """Stop the app where it still serves this folder, and pull what is there."""
+    def recover(self, place: Place) -> Ended:
+        """Stop the app where it still serves this folder, pull what is there, and tell how one that is gone ended."""
         folder = RunnerFolder(self.shell, self._files, place)
-        if self._serves(folder):
+        address = folder.address()
+        was_stopped = self._serves(address)
+        if was_stopped:
             self.app.stop()
         folder.fetch()
         with contextlib.suppress(DeviceError):  # the next session on the phone tries again
             restore_leftover(self._run, self.phone.serial)
+        return Ended(None, None if was_stopped or address is None else self.app.exit_of(address.pid, wait_s=0))
 
-    def _serves(self, folder: RunnerFolder) -> bool:
-        said = folder.read(ADDRESS_FILE)
-        try:
-            return said is not None and codec.decode(said, RunnerAddress, where="").pid == self.app.pid()
-        except InputError:
-            return False
+    def _serves(self, address: RunnerAddress | None) -> bool:
+        return address is not None and address.pid == self.app.pid()
 
     def clean(self, run_id: str) -> None:
         """Remove a run's folder from the phone."""
