@@ -127,7 +127,7 @@ def check_whole(store: Store, run_id: str) -> None:
 
 
 def with_parameters(bundle: Path, count: int) -> Path:
-    """Let a bundle's denoiser say that it has so many parameters: by them a synthetic runner reckons time and memory."""
+    """Let a bundle's denoiser have so many parameters: by them a synthetic runner reckons time and memory."""
     manifest = load_manifest(bundle)
     denoiser = replace(manifest.components["denoiser"], parameters=count)
     manifest = replace(manifest, components={**manifest.components, "denoiser": denoiser})

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from profiler.energy import NO_VOLTAGE
 from profiler.records.event import Idle, IterationDone
 from profiler.records.job import Measurement, Sampling
 from profiler.records.run import Run
@@ -30,12 +31,16 @@ def pixel() -> Iterator[VirtualAndroid]:
 @pytest.fixture(scope="module")
 def heavy_bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle whose images take a second or so, and so do something to a phone."""
-    return with_parameters(build_small_bundle(tmp_path_factory.mktemp("bundles") / "heavy"), 50_000_000)
+    return with_parameters(build_small_bundle(tmp_path_factory.mktemp("bundles") / "heavy"), 150_000_000)
 
 
 @pytest.fixture
 def order(heavy_bundle: Path) -> Order:
     return make_order(heavy_bundle, repeats=8, measurement=Measurement(kind="burst"), sampling=SLOW)
+
+
+def pretend(phone: VirtualAndroid, command: str) -> None:
+    assert phone.commands.run(command.split()).code == 0
 
 
 def doubts(run: Run) -> dict[str, str]:
@@ -45,7 +50,7 @@ def doubts(run: Run) -> dict[str, str]:
 def test_a_processor_that_is_held_at_less_than_half_its_clock_is_a_doubt_with_the_clock_as_evidence(
     desk: Desk, pixel: VirtualAndroid, order: Order
 ) -> None:
-    order = order._replace(measurement=Measurement(kind="sustained", minutes=0.5))
+    order = order._replace(measurement=Measurement(kind="sustained", minutes=0.8))
     run = desk.measure(pixel, order, at_event(Idle, lambda: pixel.model.throttle_to(0.4, after_s=15.0)))
     print(run.outcome, run.reason, len(run.iterations), doubts(run))
     assert run.outcome == "completed"
@@ -95,14 +100,17 @@ def test_a_clock_that_is_set_meanwhile_changes_nothing_that_is_measured(
     check_whole(desk.store, run.run_id)
 
 
-def test_a_battery_that_somebody_fakes_meanwhile_gives_no_energy(
-    desk: Desk, pixel: VirtualAndroid, order: Order
-) -> None:
-    fake = at_event(IterationDone, lambda: pixel.commands.run(["dumpsys", "battery", "unplug"]) and None)
-    order = order._replace(measurement=Measurement(kind="sustained", minutes=2.0))
-    run = desk.measure(pixel, order, fake)
+def test_a_battery_that_somebody_fakes_meanwhile_gives_no_energy(desk: Desk, order: Order) -> None:
+    order = order._replace(measurement=Measurement(kind="sustained", minutes=1.2))
+    with VirtualAndroid("galaxy-s24", runner="kotlin") as phone:  # it has no power rails
+        fake = at_event(IterationDone, lambda: pretend(phone, "dumpsys battery unplug"))
+        run = desk.measure(phone, order, fake)
     print(run.outcome, run.reason, run.energy, run.energy_reason, doubts(run), run.conditions_after)
-    assert [energy for energy in run.energy if energy.source != "power_rails"] == []
+    assert run.outcome == "completed"
+    assert run.energy == ()
+    assert "the battery's state is faked" in (run.energy_reason or "")
+    assert run.conditions_after is not None
+    assert run.conditions_after.power.external_power is None
 
 
 @pytest.mark.parametrize("persona", ["galaxy-s24", "xiaomi-14", "unknown-soc"])
@@ -111,7 +119,7 @@ def test_whatever_unit_and_sign_a_gauge_has_energy_is_right_or_unknown(
 ) -> None:
     with VirtualAndroid(persona, runner="kotlin") as phone:
         phone.model.unplug()
-        order = make_order(heavy_bundle, measurement=Measurement(kind="sustained", minutes=5.0), sampling=SLOW)
+        order = make_order(heavy_bundle, measurement=Measurement(kind="sustained", minutes=2.0), sampling=SLOW)
         run = desk.measure(phone, order)
         timed = [sample for sample in run.iterations if sample.phase == "timed"]
         start, end = (
@@ -121,7 +129,8 @@ def test_whatever_unit_and_sign_a_gauge_has_energy_is_right_or_unknown(
         truth = phone.model.truth.energy_between(start, end).total
     print(run.outcome, run.energy, run.energy_reason, truth)
     assert run.outcome == "completed"
+    assert (persona == "unknown-soc") == (run.energy == ())
+    assert run.energy_reason == {"unknown-soc": NO_VOLTAGE}.get(persona)
     for energy in run.energy:
         share = energy.images / len(timed)
         assert energy.joules == pytest.approx(truth * share, rel=0.03)
-    assert run.energy or run.energy_reason
