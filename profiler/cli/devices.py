@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -43,10 +44,12 @@ class Row(Record):
     next_step: str | None
 
 
-def devices(*, profiles: bool, as_json: bool) -> int:
-    """Print what is connected, or every profile that is known."""
+def devices(*, profiles: bool, connect: str | None, as_json: bool) -> int:
+    """Print what is connected, after reaching for a phone on the network, or every profile that is known."""
     if profiles:
         return _print_profiles(as_json=as_json)
+    if connect is not None:
+        _reach(connect)
     rows = [_this_machine(), *_phones()]
     if as_json:
         for row in rows:
@@ -57,6 +60,12 @@ def devices(*, profiles: bool, as_json: bool) -> int:
         if row.next_step:
             notes().print(plain(f"{row.serial or row.profile}: {row.next_step}", style="yellow"))
     return 0
+
+
+def _reach(address: str) -> None:
+    from profiler.devices.android.adb import Server
+
+    Server().connect(address)
 
 
 def _this_machine() -> Row:
@@ -98,10 +107,12 @@ def _phone(known: Known, server: Server) -> Row:
     from profiler.devices.android.shell import Shell
     from profiler.devices.android.state import conditions_of, read_state
 
-    facts, state, advice = known.phone.facts, known.phone.state, known.phone.advice
+    facts, advice = known.phone.facts, known.phone.advice
+    state = "ready" if known.phone.ready else known.phone.state
     conditions, faked = None, None
     if known.phone.ready:
-        told = read_state(Shell(known.phone.transport(server)))
+        with contextlib.closing(Shell(known.phone.transport(server))) as shell:
+            told = read_state(shell)
         conditions, faked = conditions_of(told), told.faked
     if faked is not None:
         state, advice = "overridden", Advice("", f"{faked.what} is overridden: {faked.reset_command}")

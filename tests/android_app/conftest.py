@@ -18,16 +18,19 @@ _PATIENCE_S = 60.0
 
 
 class KotlinRunner:
-    """A runner process over a stand-in for the phone's model; `prefix` is a program that starts it in its own way."""
+    """A runner process; `address` is a phone's model, in whose place there is a stand-in otherwise.
+
+    `prefix` is a program that starts it in its own way.
+    """
 
     def __init__(
-        self, storage: Path, root: Path, *, before: Before | None = None, prefix: tuple[str, ...] = ()
+        self, storage: Path, root: Path, *, before: Before | None, prefix: tuple[str, ...], address: str | None
     ) -> None:
         self.storage = storage
         storage.mkdir()
         (storage / TOKEN_FILE).write_text(TOKEN)
         self.model = StandInModel(before)
-        command = [*prefix, *runner_command(storage, self.model.address, root=root)]
+        command = [*prefix, *runner_command(storage, address or self.model.address, root=root)]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         self._links: list[Link] = []
         self._limit = Deadline(_PATIENCE_S, RealClock())  # a test that fails must not wait for ever
@@ -75,10 +78,12 @@ class Runners:
         self.folder = folder
         self.started: list[KotlinRunner] = []
 
-    def start(self, *, before: Before | None = None, prefix: tuple[str, ...] = ()) -> KotlinRunner:
+    def start(
+        self, *, before: Before | None = None, prefix: tuple[str, ...] = (), address: str | None = None
+    ) -> KotlinRunner:
         """Start one whose device's files begin in `folder / "root"`."""
         storage = self.folder / f"storage-{len(self.started)}"
-        self.started.append(KotlinRunner(storage, self.folder / "root", before=before, prefix=prefix))
+        self.started.append(KotlinRunner(storage, self.folder / "root", before=before, prefix=prefix, address=address))
         return self.started[-1]
 
 

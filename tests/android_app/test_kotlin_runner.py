@@ -29,6 +29,9 @@ from profiler.records.record import Task
 from tests.android_app.conftest import TOKEN, KotlinRunner, Runners
 from tests.android_app.jar import PROJECT, runner_command
 from tests.android_app.stand_in_model import BOOT_NS, CALL_NS, LOAD_NS, StandInModel
+from tests.phones.control import ControlServer
+from tests.phones.model import DeviceModel
+from tests.phones.personas import load_persona
 
 ON_DEVICE = "/data/local/tmp/bundles/nano"
 
@@ -158,6 +161,22 @@ def test_a_sustained_minute_is_exact_on_the_models_clock(runners: Runners) -> No
     timed = [image for image in images if image.phase == "timed"]
     last = timed[-1].start_boot_ns - timed[0].start_boot_ns
     assert 60 * NS_PER_S - timed[0].duration_ns <= last < 60 * NS_PER_S
+
+
+def test_a_job_runs_on_a_modelled_phone_as_on_the_stand_in(runners: Runners) -> None:
+    model = DeviceModel(load_persona("pixel9"))
+    with ControlServer(model) as control:
+        runner = runners.start(address=control.address)
+        model.start_process(runner.process.pid, "org.ondeviceprofiler.runner", 10123)
+        events = events_of(runner.link(), nano_job(runner))
+    stop = events[-1]
+    assert isinstance(stop, Stop)
+    assert (stop.outcome, stop.reason) == ("completed", None)
+    samples = [sample for event in events if isinstance(event, Trace) for sample in event.environment]
+    assert all(sample.temperature_millicelsius and sample.battery_current_raw for sample in samples)
+    assert samples[-1].energy_microwattseconds_by_rail
+    durations = {event.duration_ns for event in events if isinstance(event, IterationDone)}
+    assert len(durations) > 1  # what a phone takes is not what it takes again
 
 
 def test_a_picture_is_kept_and_is_not_blank(runners: Runners) -> None:

@@ -41,7 +41,6 @@ sys.exit(code)
         (["--model", "nanno"], "Did you mean nano"),
         (["--device", "locla", "--model", "nano"], "Did you mean local"),
         (["--device", "iphone17pro", "--model", "nano"], "unknown device 'iphone17pro'"),
-        (["--device", "pixel9", "--model", "nano"], "pixel9 is a phone"),
         (["--policy", "moibench", "--model", "nano"], "Did you mean moi-bench"),
         (["--devise", "local"], "No such option"),
         (["dance"], "No such command"),

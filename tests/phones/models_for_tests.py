@@ -75,6 +75,9 @@ class FakeApps:
     def installed(self) -> Mapping[str, str]:
         return dict(self._packages)
 
+    def versions(self) -> Mapping[str, int]:
+        return dict.fromkeys(self.installed(), 1)
+
     def start(self, component: str, extras: Mapping[str, str]) -> int:
         if component != f"{RUNNER}/{RUNNER}.RunnerActivity":
             raise LookupError(component)

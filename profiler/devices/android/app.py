@@ -27,7 +27,7 @@ _LOOK_S = 0.1
 _FILE_CODES = ("INSTALL_PARSE_FAILED", "INSTALL_FAILED_INVALID_APK", "INSTALL_FAILED_TEST_ONLY")
 _VERSION = re.compile(r"^package:(?P<package>\S+)(?: versionCode:(?P<code>\d+))?\s*$", re.MULTILINE)
 _LOG = (
-    "logcat -d -b main,system,events,crash -v threadtime -t 4000"
+    "logcat -d -b main,system,events,crash -v threadtime"
     " -s am_kill am_proc_died am_crash am_anr lowmemorykiller lmkd Zygote libc DEBUG"
 )
 _REPORTS_LOW_MEMORY = "getprop persist.sys.lmk.reportkills"

@@ -24,6 +24,13 @@ def test_what_is_not_printed_is_missing() -> None:
     assert stats.modelled_use_microamperehours == 12_500
 
 
+def test_a_row_that_ends_early_and_a_use_of_0_are_no_trap() -> None:
+    stats = read_batterystats("9,0,l,bt,0\n9,0,l,pws,4700,0\n9,10123,l,pwi,uid,0\n")
+    assert isinstance(stats, BatteryStats)
+    assert (stats.on_battery_ms, stats.modelled_use_microamperehours) == (None, 0)
+    assert stats.modelled_use_microamperehours_by_uid == {10123: 0}
+
+
 @pytest.mark.parametrize("text", ["", "Can't find service: batterystats\n", "9,0,l\n", "a,b,l,bt,1\n"])
 def test_an_unknown_shape_is_unavailable(text: str) -> None:
     assert isinstance(read_batterystats(text), Unavailable)

@@ -35,6 +35,12 @@ def test_older_layouts_are_read(name: str, hal: str, first: tuple[str, str | Non
     assert tuple(meter(name).rails[0]) == first
 
 
+def test_a_rail_that_has_used_nothing_since_boot_reads_0() -> None:
+    reading = read_energy_meter("=== PowerStats HAL 2.0 energy meter ===\n  [A]:X  0.00 mWs\n  B|  C  -1.00 mWs\n")
+    assert isinstance(reading, EnergyMeter)
+    assert reading.by_rail() == {"A": 0}
+
+
 @pytest.mark.parametrize(
     "text",
     [

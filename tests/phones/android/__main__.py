@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import io
 import select
 import shutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from tests.phones.adb_server import BUNDLED_ADB
 from tests.phones.android import userland
@@ -17,6 +19,7 @@ from tests.phones.android.phone import VirtualAndroid
 from tests.phones.personas import persona_names
 
 _STATE_EVERY_S = 1.0
+_PROFILES = Path(__file__).parents[3] / "device_profiles"
 _LEARN = f"""\
 The phone listens on 127.0.0.1. Any adb may connect to it; `profile` then treats it as a phone that says that it is
 virtual. It lasts until you type quit, press Ctrl-D or Ctrl-C. Other words that may be typed:
@@ -63,7 +66,8 @@ def _parser() -> argparse.ArgumentParser:
         "--runner",
         choices=sorted(RUNNERS),
         default="python",
-        help="what the runner app is: python computes for real on this machine; kotlin models the work, on the phone's own clock (python)",
+        help="what the runner app is: python computes for real, on this machine; kotlin only models the work, on the "
+        "phone's own clock (python)",
     )
     parser.add_argument("--port", type=int, default=0, help="port to listen on (a free one)")
     parser.add_argument("--speed", type=float, default=1.0, help="how much faster than real its clock runs (1)")
@@ -82,6 +86,7 @@ def _missing(runner: str) -> str:
 
 def _introduction(phone: VirtualAndroid) -> str:
     persona = phone.model.persona
+    device = persona.name if (_PROFILES / f"{persona.name}.toml").exists() else "android"
     adb = "adb" if shutil.which("adb") else str(BUNDLED_ADB)
     return (
         f"{persona.title}\n"
@@ -89,7 +94,7 @@ def _introduction(phone: VirtualAndroid) -> str:
         f"In another terminal:\n"
         f"  {adb} connect {phone.address}\n"
         f"  profile devices\n"
-        f"  profile --device {persona.name} --file BUNDLE\n"
+        f"  profile --device {device} --model nano\n"
         f"  {adb} disconnect {phone.address}    when you are done\n\n"
         f"Here: help for what may happen to the phone, quit to end it.\n"
     )
@@ -97,14 +102,15 @@ def _introduction(phone: VirtualAndroid) -> str:
 
 def _hold(phone: VirtualAndroid) -> None:
     live = sys.stdout.isatty()
+    typed = io.FileIO(sys.stdin.fileno(), closefd=False)  # a buffer would hide lines from select
     print(f"{state_of(phone)}\n> " if live else state_of(phone), end="" if live else "\n", flush=True)
     while True:
-        if not select.select([sys.stdin], [], [], _STATE_EVERY_S)[0]:
+        if not select.select([typed], [], [], _STATE_EVERY_S)[0]:
             if live:
                 _redraw(state_of(phone))
             continue
-        line = sys.stdin.readline()
-        said = obey(phone, line) if line else None
+        line = typed.readline()
+        said = obey(phone, line.decode(errors="replace")) if line else None
         if said is None:
             return
         print(f"{said}\n> " if live else said, end="" if live else "\n", flush=True)

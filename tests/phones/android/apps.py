@@ -100,6 +100,10 @@ class Apps:
         """Return the path of each installed package's file by package."""
         return self.packages.paths()
 
+    def versions(self) -> Mapping[str, int]:
+        """Return the version code of each installed package."""
+        return {name: self.packages[name].apk.version_code for name in self.packages.paths()}
+
     def install(self, apk: bytes, *, downgrade: bool = False) -> str:
         """Install a package and return its name; an older one of it is stopped. Raises InstallRefusedError."""
         return self._replaced(self.packages.install(apk, downgrade=downgrade))

@@ -16,6 +16,9 @@ class Apps(Protocol):
     def installed(self) -> Mapping[str, str]:
         """Return the path of each installed package's apk by package."""
 
+    def versions(self) -> Mapping[str, int]:
+        """Return the version code of each installed package."""
+
     def start(self, component: str, extras: Mapping[str, str]) -> int:
         """Start `package/class` and return the pid; LookupError where there is no such activity."""
 

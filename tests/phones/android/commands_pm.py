@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tests.phones.android.apps_contract import Apps, InstallRefusedError
 from tests.phones.android.commands_answer import Answer, complained, said
@@ -42,7 +42,13 @@ def _list(apps: Apps, words: Sequence[str]) -> Answer:
     shown = own if "-3" in words else _OF_THE_SYSTEM if "-s" in words else everything
     wanted = _names(words)
     found = sorted(name for name in shown if all(part in name for part in wanted))
-    return said("\n".join(f"package:{shown[name]}={name}" if "-f" in words else f"package:{name}" for name in found))
+    codes = apps.versions() if "--show-versioncode" in words else {}
+    lines = [f"package:{shown[name]}={name}" if "-f" in words else f"package:{name}" for name in found]
+    return said("\n".join(line + _coded(codes, name) for line, name in zip(lines, found, strict=True)))
+
+
+def _coded(codes: Mapping[str, int], name: str) -> str:
+    return f" versionCode:{codes[name]}" if name in codes else ""
 
 
 def _install(model: DeviceModel, apps: Apps, words: Sequence[str], stdin: bytes) -> Answer:

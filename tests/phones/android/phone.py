@@ -11,8 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from tests.phones.android import userland
-from tests.phones.android.adbd import Adbd, Identity, Trust
+from tests.phones.android.adbd import Adbd, Identity, Terms, Trust
 from tests.phones.android.apps import RUNNER_PACKAGE, RUNNERS, Apps, RunnerArgv
 from tests.phones.android.ask_server import FOLDER, AskServer
 from tests.phones.android.commands import Commands
@@ -25,6 +24,7 @@ from tests.phones.android.services import Services
 from tests.phones.android.shown_files import ShownFiles
 from tests.phones.android.storage_meter import StorageMeter
 from tests.phones.android.streams import Stream
+from tests.phones.android.userland import Userland
 from tests.phones.control import ControlServer
 from tests.phones.model import DeviceModel
 from tests.phones.model_processes import Ended
@@ -44,6 +44,7 @@ class VirtualAndroid:
 
     The runner app is installed from the start. Faults that a test may cause are methods; what happens inside the phone
     is `model`. `speed`: how much faster than this machine's the model's clock runs while no synthetic runner drives it.
+    `entered`: see Userland.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class VirtualAndroid:
         seed: int = 0,
         port: int = 0,
         trust: Trust = Trust.OPEN,
+        entered: bool | None = None,
     ) -> None:
         self._closing = ExitStack()
         self.model = DeviceModel(load_persona(persona), seed=seed, speed=speed)
@@ -68,20 +70,29 @@ class VirtualAndroid:
         argv = RUNNERS[runner] if isinstance(runner, str) else runner
         self.apps = Apps(self._files, self._packages, self.model, argv, self._control.address)
         self.commands = Commands(self.model, self.apps)
-        shown = ShownFiles(self.root, self.commands.files)
-        self.services = Services(self._files, shown, self._meter.free_bytes, self)
-        self.adbd = Adbd(self._identity, self.services.find, trust=trust, port=port)
+        self._userland = Userland(self.root, entered=entered)
+        self._shown = ShownFiles(self.root, self.commands.files)
+        self.services = Services(self._files, self._shown, self._userland, self._meter.free_bytes, self)
+        self.adbd = Adbd(Terms(self._identity, self.services.find, trust), port=port)
 
     def __enter__(self) -> Self:
-        userland.build(self.root, [*self.commands.names, "remount"])
-        asked = AskServer(self.root, userland.seen_as(self.root, f"/{FOLDER}"), self._answer)
+        try:
+            self._start()
+        except BaseException:
+            self._closing.close()
+            raise
+        return self
+
+    def _start(self) -> None:
+        self._userland.build([*self.commands.names, "remount"])
+        asked = AskServer(self.root, self._userland.seen_as(f"/{FOLDER}"), self._answer)
         for close in (asked.close, self.adbd.await_served, self.services.close, self.apps.close, self.adbd.cut):
             self._closing.callback(close)  # the last one is called first
         self.model.on_end(self._end_real)
         self._packages.add(Apk(RUNNER_PACKAGE, 1, "1", (".RunnerActivity",)))
         asked.start()
+        self._shown.start()
         self.adbd.listen()
-        return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         self._closing.close()
@@ -113,7 +124,7 @@ class VirtualAndroid:
 
     def plug(self) -> None:
         """Put the cable back in: the phone charges and listens on the same port; no zombie and not offline any more."""
-        self.adbd.offline = self.adbd.deaf = False
+        self.adbd.terms.offline = self.adbd.terms.deaf = False
         self.model.plug("usb")
         self.adbd.cut()
         self.adbd.listen()
@@ -149,7 +160,7 @@ class VirtualAndroid:
 
     def become_zombie(self) -> None:
         """Keep connections up and answer nothing any more, until plugged in anew."""
-        self.adbd.deaf = True
+        self.adbd.terms.deaf = True
 
     def hang_shell(self) -> None:
         """Let shells open and never answer; files and sockets go on."""

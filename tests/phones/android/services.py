@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import threading
 from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from tests.phones.android import shell, sockets, userland
+from tests.phones.android import shell, sockets
 from tests.phones.android.adbd import Link, Service
 from tests.phones.android.rootfs import Rootfs
 from tests.phones.android.shown_files import ShownFiles
 from tests.phones.android.streams import Stream
 from tests.phones.android.sync import SyncService
+from tests.phones.android.userland import Userland
 
-_REFRESH_S = 0.05
 _NO_ROOT = b"adbd cannot run as root in production builds\n"
 
 
@@ -39,6 +36,7 @@ class Services:
         self,
         files: Rootfs,
         shown: ShownFiles,
+        userland: Userland,
         free_bytes: Callable[[], int],
         phone: Phone,
     ) -> None:
@@ -47,11 +45,9 @@ class Services:
         self.taken: Callable[[int], object] = lambda size: None
         self._files = files
         self._shown = shown
+        self._userland = userland
         self._free_bytes = free_bytes
         self._phone = phone
-        self._running = 0
-        self._closed = threading.Event()
-        self._lock = threading.Lock()
 
     def find(self, name: str, link: Link) -> Service | None:
         """Return what serves `name`, None for what this phone has not or where nothing listens."""
@@ -61,14 +57,9 @@ class Services:
 
     def close(self) -> None:
         """Stop showing files, give up reversed sockets, and end all that shells have started."""
-        self._closed.set()
         self._shown.close()
         self.reversed.close()
-        for pid in userland.processes_in(self._files.root):
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass  # it ended meanwhile
+        self._userland.end_all()
 
     def _shell(self, name: str, _rest: str, _link: Link) -> Service:
         return lambda stream: self._run_shell(stream, shell.parse(name))
@@ -77,26 +68,8 @@ class Services:
         if self.shell_hangs:
             stream.await_closed()
             return
-        self._shown.refresh()
-        self._keep_fresh()
-        try:
-            root = self._files.root
-            argv = userland.argv_for(root, request.command)
-            shell.ShellService(stream, request).run(argv, userland.environment(root), root)
-        finally:
-            with self._lock:
-                self._running -= 1
-
-    def _keep_fresh(self) -> None:
-        with self._lock:
-            self._running += 1
-            first = self._running == 1
-        if first:
-            threading.Thread(target=self._refresh, name="phone-files", daemon=True).start()
-
-    def _refresh(self) -> None:
-        while not self._closed.wait(_REFRESH_S) and self._running:
-            self._shown.refresh()
+        with self._shown.kept_fresh():
+            shell.ShellService(stream, request, self._userland).run()
 
     def _sync(self, _name: str, _rest: str, _link: Link) -> Service:
         def serve(stream: Stream) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.phones.android.streams import Stream, StreamClosed
+from tests.phones.android.userland import Userland
 
 FRAME = struct.Struct("<BI")
 STDIN, STDOUT, STDERR, EXIT, CLOSE_STDIN, WINDOW_SIZE = range(6)
@@ -39,12 +40,18 @@ def parse(service: str) -> Request:
 class ShellService:
     """Run one command and join it to a stream."""
 
-    def __init__(self, stream: Stream, request: Request) -> None:
+    def __init__(self, stream: Stream, request: Request, userland: Userland) -> None:
         self._stream = stream
         self._request = request
+        self._userland = userland
 
-    def run(self, argv: Sequence[str], environment: dict[str, str], folder: Path) -> None:
-        """Run `argv` until it ends; if the host hangs up before, its process group gets SIGHUP, as from a terminal."""
+    def run(self) -> None:
+        """Run the command to its end; if the host hangs up before, its process group gets SIGHUP, as of a terminal."""
+        argv, environment, folder = (
+            self._userland.argv(self._request.command),
+            self._userland.environment(),
+            self._userland.root,
+        )
         if self._request.terminal:
             self._run_on_terminal(argv, environment, folder)
             return
@@ -78,6 +85,7 @@ class ShellService:
     def _join(self, process: subprocess.Popen[bytes], stdin: int, kinds: dict[int, int]) -> None:
         feeder = threading.Thread(target=self._feed, args=(process, os.dup(stdin)), name="adbd-stdin", daemon=True)
         feeder.start()
+        self._userland.started.add(process.pid)
         if not self._request.terminal:
             assert process.stdin is not None
             process.stdin.close()
@@ -88,6 +96,7 @@ class ShellService:
             _hang_up(process)
             raise
         finally:
+            self._userland.started.discard(process.pid)
             if self._request.terminal:
                 os.close(stdin)
         if self._request.framed:
@@ -97,15 +106,16 @@ class ShellService:
         poll = select.poll()
         for descriptor in kinds:
             poll.register(descriptor, select.POLLIN)
-        left = set(kinds)
+        left = {descriptor: self._userland.printing() for descriptor in kinds}
         while left:
             for descriptor, _ in poll.poll():
-                data = _read(descriptor)
+                read = _read(descriptor)
+                data = left[descriptor](read)
                 if data:
                     self._put(kinds[descriptor], data)
-                else:
+                if not read:
                     poll.unregister(descriptor)
-                    left.discard(descriptor)
+                    del left[descriptor]
 
     def _put(self, kind: int, data: bytes) -> None:
         self._stream.write(FRAME.pack(kind, len(data)) + data if self._request.framed else data)
@@ -129,13 +139,16 @@ class ShellService:
             kind, length = FRAME.unpack(self._stream.receive_exactly(FRAME.size))
             data = self._stream.receive_exactly(length)
             if kind == STDIN:
-                _write_all(stdin, data)
+                _write_all(stdin, self._given(data))
             elif kind == CLOSE_STDIN:
                 return
 
     def _feed_all(self, stdin: int) -> None:
         while piece := self._stream.receive():
-            _write_all(stdin, piece)
+            _write_all(stdin, self._given(bytes(piece)))
+
+    def _given(self, data: bytes) -> bytes:
+        return data if self._request.command else self._userland.given(data)
 
 
 def _hang_up(process: subprocess.Popen[bytes]) -> None:

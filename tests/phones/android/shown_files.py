@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from tests.phones.android.ask_server import FOLDER
+
+_REFRESH_S = 0.05
 
 
 class ShownFiles:
@@ -17,6 +20,8 @@ class ShownFiles:
         self._files = files
         self._written: dict[str, bytes | None] = {}
         self._closed = False
+        self._watching = 0
+        self._watched = threading.Condition()
         self._lock = threading.Lock()
         self._temporary = root / FOLDER / "new"
 
@@ -24,6 +29,32 @@ class ShownFiles:
         """Write no more: the folder is about to go."""
         with self._lock:
             self._closed = True
+        with self._watched:
+            self._watched.notify_all()
+
+    @contextmanager
+    def kept_fresh(self) -> Iterator[None]:
+        """Refresh now, and every 50 ms as long as somebody looks."""
+        self.refresh()
+        with self._watched:
+            self._watching += 1
+            self._watched.notify_all()
+        try:
+            yield
+        finally:
+            with self._watched:
+                self._watching -= 1
+
+    def start(self) -> None:
+        """Refresh for those who look, from now on."""
+        threading.Thread(target=self._keep_fresh, name="phone-files", daemon=True).start()
+
+    def _keep_fresh(self) -> None:
+        while not self._closed:
+            with self._watched:
+                self._watched.wait_for(lambda: self._watching or self._closed)
+                self._watched.wait_for(lambda: self._closed, timeout=_REFRESH_S)
+            self.refresh()
 
     def refresh(self) -> None:
         """Write what has changed, each file whole before it is seen, and remove what is gone."""

@@ -183,4 +183,7 @@ def test_runners_are_told_their_folders_and_the_model(tmp_path: Path) -> None:
     launching = Launching(tmp_path / "storage", tmp_path, "127.0.0.1:9")
     folders = ["--storage", str(tmp_path / "storage"), "--root", str(tmp_path)]
     assert list(python_runner(launching)[-4:]) == folders
-    assert list(kotlin_runner(tmp_path / "virtual.jar")(launching)[-6:]) == [*folders, "--model", "127.0.0.1:9"]
+    jar = tmp_path / "virtual.jar"
+    assert kotlin_runner(jar)(launching)[0] == "sh"  # says in the log that it is not built
+    jar.touch()
+    assert list(kotlin_runner(jar)(launching)[-6:]) == [*folders, "--model", "127.0.0.1:9"]

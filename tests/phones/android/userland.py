@@ -10,9 +10,10 @@ import functools
 import os
 import re
 import shutil
+import signal
 import stat
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from tests.phones.android.ask_server import FOLDER, SCRIPT
@@ -32,7 +33,7 @@ _ENVIRONMENT = {
     "TERM": "xterm-256color",
 }
 _ASKING = "system/lib/asking"
-_PATHS = re.compile(r"(?<![\w./-])/(?:data|sdcard|storage|system|proc|sys|vendor|etc)(?=[/\s'\";)]|$)")
+_PATHS = re.compile(rb"(?<![\w./-])/(?:data|sdcard|storage|system|proc|sys|vendor|etc)(?=[/\s'\";)]|$)")
 _FOLDERS = {
     "system/bin": 0o755, _ASKING: 0o755, "system/etc": 0o755, "vendor/bin": 0o755,
     "dev": 0o755, "proc": 0o755, "sys": 0o755,
@@ -75,21 +76,96 @@ def needs() -> list[str]:
     return [name for name in ("mksh", "toybox") if shutil.which(name) is None]
 
 
-def build(root: Path, names: Iterable[str]) -> None:
-    """Lay out the phone's folders and programs below `root`, with a script for each of `names`."""
-    root.chmod(0o755)
-    for folder, mode in _FOLDERS.items():
-        (root / folder).mkdir(parents=True, exist_ok=True)
-        (root / folder).chmod(mode)
-    for link, target in _LINKS.items():
-        (root / link).symlink_to(target)
-    _install_programs(root)
-    _write_scripts(root, names)
-    _write_accounts(root / "system/etc")
-    if os.geteuid() == 0:
-        _make_devices(root / "dev")
-        for folder in _OWNED_BY_SHELL:
-            os.chown(root / folder, SHELL_UID, SHELL_UID)
+class Userland:
+    """The programs of one phone, whose `/` is `root`; `entered` tells whether they see it as theirs, by chroot.
+
+    Where they do not (only root can do that to them) device paths in what they are given are rewritten, which is a
+    guess at what is a path, and all runs as the user that we are.
+    """
+
+    def __init__(self, root: Path, *, entered: bool | None = None) -> None:
+        self.root = root
+        self.entered = os.geteuid() == 0 if entered is None else entered
+        self.started: set[int] = set()
+
+    def build(self, names: Iterable[str]) -> None:
+        """Lay out folders and programs, with a script for each of `names` that asks the simulator."""
+        self.root.chmod(0o755)
+        for folder, mode in _FOLDERS.items():
+            (self.root / folder).mkdir(parents=True, exist_ok=True)
+            (self.root / folder).chmod(mode)
+        for link, target in _LINKS.items():
+            (self.root / link).symlink_to(target)
+        _install_programs(self.root)
+        self._write_scripts(names)
+        _write_accounts(self.root / "system/etc")
+        if self.entered:
+            _make_devices(self.root / "dev")
+        if os.geteuid() == 0:
+            for folder in _OWNED_BY_SHELL:
+                os.chown(self.root / folder, SHELL_UID, SHELL_UID)
+
+    def seen_as(self, path: str) -> str:
+        """Return what the programs call a device path."""
+        return path if self.entered else f"{self.root}{path}"
+
+    def argv(self, command: str) -> list[str]:
+        """Return what runs `command` (empty: what comes on standard input) as the phone's shell user."""
+        arguments = ["-c", os.fsdecode(self.given(os.fsencode(command)))] if command else ["-"]
+        if self.entered:
+            who = f"--userspec={SHELL_UID}:{SHELL_UID}"
+            return [_host_program("chroot"), who, str(self.root), "/system/bin/sh", *arguments]
+        return [self.seen_as("/system/bin/sh"), *arguments]
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of the shell on a phone."""
+        if self.entered:
+            return _ENVIRONMENT
+        return {**_ENVIRONMENT, "PATH": self.seen_as("/system/bin"), "TMPDIR": self.seen_as("/data/local/tmp")}
+
+    def given(self, text: bytes) -> bytes:
+        """Return commands as the shell is to be given them."""
+        return text if self.entered else _PATHS.sub(os.fsencode(self.root) + rb"\g<0>", text)
+
+    def printing(self) -> Callable[[bytes], bytes]:
+        """Return what turns pieces of output into what the phone is to have printed; the last piece is empty."""
+        held = b""
+
+        def printed(piece: bytes) -> bytes:
+            nonlocal held
+            if self.entered:
+                return piece
+            # A path may be cut in two, a line of text ends whole.
+            whole, newline, rest = (held + piece).rpartition(b"\n") if piece else (held, b"", b"")
+            held = rest
+            return (whole + newline).replace(os.fsencode(self.root), b"")
+
+        return printed
+
+    def end_all(self) -> None:
+        """Kill what was started, and whatever else has the folder for its `/`, having left its shell behind."""
+        for kill, pids in ((os.killpg, self.started.copy()), (os.kill, _processes_in(self.root))):
+            for pid in pids:
+                try:
+                    kill(pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass  # it ended meanwhile
+
+    def _write_scripts(self, names: Iterable[str]) -> None:
+        places = {
+            "shell": self.seen_as("/system/bin/sh"), "toybox": self.seen_as("/system/bin/toybox"),
+            "folder": self.seen_as(f"/{FOLDER}"), "asking": self.seen_as(f"/{_ASKING}"),
+        }  # fmt: skip
+        asking = SCRIPT.format(**places)
+        for path, text in (
+            *((f"system/bin/{name}", asking) for name in names),
+            (f"{_ASKING}/stat", asking),
+            ("system/bin/stat", _STAT.format(**places)),
+            ("system/bin/sync", _SYNC.format(**places)),
+        ):
+            (self.root / path).unlink(missing_ok=True)
+            (self.root / path).write_text(text)
+            (self.root / path).chmod(0o755)
 
 
 def _install_programs(root: Path) -> None:
@@ -119,25 +195,6 @@ def _libraries(program: str) -> frozenset[str]:
     return frozenset(word for word in lines.split() if word.startswith("/"))
 
 
-def _write_scripts(root: Path, names: Iterable[str]) -> None:
-    top = seen_as(root, "")
-    programs = top + "/system/bin"
-    places = {
-        "shell": f"{programs}/sh", "toybox": f"{programs}/toybox",
-        "folder": f"{top}/{FOLDER}", "asking": f"{top}/{_ASKING}",
-    }  # fmt: skip
-    asking = SCRIPT.format(**places)
-    for path, text in (
-        *((f"system/bin/{name}", asking) for name in names),
-        (f"{_ASKING}/stat", asking),
-        ("system/bin/stat", _STAT.format(**places)),
-        ("system/bin/sync", _SYNC.format(**places)),
-    ):
-        (root / path).unlink(missing_ok=True)
-        (root / path).write_text(text)
-        (root / path).chmod(0o755)
-
-
 def _write_accounts(folder: Path) -> None:
     (folder / "passwd").write_text("root:x:0:0::/:/bin/sh\nshell:x:2000:2000::/:/bin/sh\n")
     (folder / "group").write_text("root:x:0:\nshell:x:2000:\nsdcard_rw:x:1015:\n")
@@ -150,33 +207,6 @@ def _make_devices(folder: Path) -> None:
     (folder / "stdin").symlink_to("/proc/self/fd/0")
 
 
-def entered() -> bool:
-    """Return whether the phone's programs see the folder as `/`; only root may do that to them."""
-    return os.geteuid() == 0
-
-
-def seen_as(root: Path, path: str) -> str:
-    """Return what the phone's programs call a device path."""
-    return path if entered() else f"{root}{path}"
-
-
-def argv_for(root: Path, command: str) -> list[str]:
-    """Return what runs `command` (empty: what comes on standard input) as the phone's shell user.
-
-    Where we may not chroot, device paths in the command are rewritten, which is a guess at what is a path.
-    """
-    arguments = ["-c", command] if command else ["-"]
-    if entered():
-        who = f"--userspec={SHELL_UID}:{SHELL_UID}"
-        return [_host_program("chroot"), who, str(root), "/system/bin/sh", *arguments]
-    return [f"{root}/system/bin/sh", *(_PATHS.sub(rf"{root}\g<0>", word) for word in arguments)]
-
-
-def environment(root: Path) -> dict[str, str]:
-    """Return the environment of the shell on a phone."""
-    return {**_ENVIRONMENT, **({} if entered() else {"PATH": f"{root}/system/bin", "TMPDIR": f"{root}/data/local/tmp"})}
-
-
 def _host_program(name: str) -> str:
     found = shutil.which(name, path="/usr/sbin:/usr/bin:/sbin:/bin")
     if found is None:
@@ -184,8 +214,7 @@ def _host_program(name: str) -> str:
     return found
 
 
-def processes_in(root: Path) -> list[int]:
-    """Return the processes for which the folder is `/`, those included that left their shell behind."""
+def _processes_in(root: Path) -> list[int]:
     found = []
     for entry in Path("/proc").iterdir():
         try:

@@ -36,19 +36,13 @@ class EnvironmentGaugeTest {
     }
 
     @Test
-    fun `battery gauges are kept as the system says them, and its least numbers are missing`() {
-        probes.battery = BatteryReading(-412, Long.MIN_VALUE, 4012, 293, 57, 100, 0)
+    fun `a battery's number that is no reading is missing with what the system said`() {
+        probes.battery = BatteryReading(-412, 2_900_000, 4, 293, 57, 100, 0)
         val gauge = EnvironmentGauge(probes, clock)
         val sample = gauge.sample()
         assertEquals(-412L, sample.batteryCurrentRaw)
-        assertNull(sample.batteryChargeCounterMicroamperehours)
-        assertEquals(57.0, sample.batteryPercent ?: 0.0, 0.0)
-        assertEquals(false, sample.externalPower)
-        probes.battery = probes.battery.copy(currentNow = Int.MIN_VALUE.toLong(), scale = 0, plugged = 4)
-        val next = gauge.sample()
-        assertNull(next.batteryCurrentRaw)
-        assertNull(next.batteryPercent)
-        assertEquals(true, next.externalPower)
+        assertNull(sample.batteryVoltageMillivolts)
+        assertEquals("voltage 4 is in whole volts: too coarse", gauge.missing["battery_voltage_millivolts"])
     }
 
     @Test
@@ -59,6 +53,9 @@ class EnvironmentGaugeTest {
         assertEquals(3L, sample.thermalStatus)
         assertNull(sample.thermalHeadroom)
         assertTrue("thermal_headroom" in gauge.missing)
+        probes.thermal = ThermalReading(3, 0.5)
+        gauge.sample()
+        assertTrue("thermal_headroom" !in gauge.missing)
     }
 
     @Test

@@ -178,6 +178,33 @@ class WorkTest {
         assertTrue("temperature_millicelsius" in traces.first().missing)
     }
 
+    @Test
+    fun `an untethered job waits for the cable to be pulled, and rests before its timed images`() {
+        val shell = FakeShell(clock, FakeEngine(clock, COSTS))
+        shell.probes.battery = BatteryReading(null, null, null, null, null, null, 2)
+        clock.after(30 * NS_PER_S) { shell.probes.battery = shell.probes.battery.copy(plugged = 0) }
+        val unplugNs = clock.bootNs() + 30 * NS_PER_S
+        val events = run(job { it.copy(untethered = true, restS = 10.0, warmups = 1) }, shell.engine, shell)
+        val rest = events.filterIsInstance<Rest>().single()
+        assertTrue(rest.startBootNs - unplugNs in 0..NS_PER_S)
+        assertEquals(10 * NS_PER_S, rest.endBootNs - rest.startBootNs)
+        assertEquals(Phase.WARMUP, (events.takeWhile { it != rest }.last { it is IterationDone } as IterationDone).phase)
+        val told = events.filterIsInstance<Waiting>().map { it.reason }.distinct()
+        assertEquals(listOf("unplug the device: the timed images are to run on its battery", "a rest of 10 s, as a baseline for energy"), told)
+    }
+
+    @Test
+    fun `a cable that stays, or cannot be told, ends an untethered job`() {
+        val reasons = mapOf(2L to "not_ready: still on external power after 600 s of waiting", null to "not_ready: the device does not tell whether it is on external power")
+        for ((plugged, reason) in reasons) {
+            Files.deleteIfExists(storage.resolve("events.jsonl"))
+            val shell = FakeShell(clock, FakeEngine(clock))
+            shell.probes.battery = BatteryReading(null, null, null, null, null, null, plugged)
+            val stop = stop(run(job { it.copy(untethered = true) }, shell.engine, shell))
+            assertEquals(listOf<Any?>(Outcome.ABORTED, reason), listOf(stop.outcome, stop.reason))
+        }
+    }
+
     private companion object {
         val COSTS = mapOf("text_encoder" to 100_000L, "denoiser" to 1_000_000L, "guide_step" to 10_000L, "decoder" to 300_000L)
     }
