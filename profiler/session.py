@@ -323,7 +323,8 @@ def _lack(runner: Runner, job: Job) -> str:
     if runner.hello.platform == "python":
         return " ".join(str(lack_of(job.engine)).split())
     has = ", ".join(sorted(runner.hello.engines)) or "none"
-    return f"the runner on the device has no engine {job.engine!r}, which this bundle needs; it has: {has}"
+    lack = f"the runner on the device has no engine {job.engine!r}, which this bundle needs; it has: {has}"
+    return f"{lack}. Install one that has it: profile install APK"
 
 
 class _Stall:

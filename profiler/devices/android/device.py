@@ -157,6 +157,15 @@ class AndroidDevice:
         folder = RunnerFolder(self.shell, self._files, place)
         wait_until_cool(self._run, self.phone.serial, self._clock, self._tell)
         folder.prepare(token)
+        try:
+            return self._started(folder, token)
+        except DeviceError:  # what it printed tells more than its silence; and a wrong app is not to go on
+            with contextlib.suppress(DeviceError):
+                self.app.stop()
+                folder.fetch()
+            raise
+
+    def _started(self, folder: RunnerFolder, token: str) -> AndroidRunner:
         start_ns = self._clock.boot_ns()
         self.app.launch(folder.path, self._patience.start_s)
         address = self._wait_for_address(folder)

@@ -41,10 +41,21 @@ class CommandLine:
         """Measure on a phone, over whatever way the server has to it."""
         return self.run("--device", device, "--serial", phone.serial, "--bundle", str(bundle), *LEAST, *more)
 
+    def install(self, phone: VirtualAndroid, apk: Path) -> Said:
+        """Install an app on a phone."""
+        return self._said("install", "--serial", phone.serial, str(apk))
+
     def run(self, *arguments: str) -> Said:
         """Run any command over the desk's store."""
+        return self._said(*arguments, "--store", str(self._desk.store.root))
+
+    def devices(self) -> Said:
+        """List the phones."""
+        return self._said("devices")
+
+    def _said(self, *arguments: str) -> Said:
         self._capture.readouterr()
-        code = main([*arguments, "--store", str(self._desk.store.root)])
+        code = main(arguments)
         told = self._capture.readouterr()
         # A table or message is wrapped where the terminal ends: the words are what counts.
         return Said(code, " ".join((told.err + told.out).split()))

@@ -140,7 +140,7 @@ def test_a_run_that_a_killed_host_left_at_work_can_be_stopped_and_kept(
 ) -> None:
     desk.server.connect(pixel.address)
     host = Victim(small_bundle, desk.store.root, ["--device", "android", *LEAST, "--repeats", "5000"])
-    until(lambda: any(b"iteration_done" in journal.read_bytes() for journal in journals(pixel)))
+    until(lambda: any(b'"event":"iteration"' in journal.read_bytes() for journal in journals(pixel)))
     pixel.freeze_app()
     host.signal(signal.SIGKILL)
     host.end()
