@@ -14,7 +14,7 @@ from profiler.devices.android.listing import NO_SERIAL, READY, ZOMBIE, Advice, L
 from profiler.devices.android.properties import COMMAND, Facts, facts_of, read_properties
 from profiler.devices.android.shell import Shell
 from profiler.devices.android.unavailable import Unavailable
-from profiler.errors import DeviceError, UnknownName
+from profiler.errors import DeviceError
 
 ZOMBIE_STATE = "zombie"
 _LIVENESS_S = 3.0
@@ -79,28 +79,6 @@ def gather(answers: Iterable[Answer]) -> tuple[Phone, ...]:
     for answer in answers:
         units.setdefault(answer.identity, []).append(answer)
     return tuple(_phone(identity, found) for identity, found in sorted(units.items()))
-
-
-def choose(phones: Sequence[Phone], wanted: str | None = None) -> Phone:
-    """Return the one phone that answers, or the one with a serial, its own or a listed one.
-
-    Raises UnknownName, or DeviceError where the choice is not clear or the phone is not ready.
-    """
-    if wanted is not None:
-        matching = [phone for phone in phones if wanted in (phone.serial, *(way.serial for way in phone.ways))]
-        if not matching:
-            raise UnknownName("phone", wanted, [phone.serial for phone in phones], hint="See: profile devices")
-        return matching[0]
-    ready = [phone for phone in phones if phone.ready]
-    if len(ready) > 1:
-        names = ", ".join(phone.serial for phone in ready)
-        raise DeviceError(f"{len(ready)} phones are ready: {names}", hint="Say which: --serial SERIAL")
-    if not ready and not phones:
-        raise DeviceError(
-            "no phone is connected",
-            hint="Plug one in with USB debugging switched on (Developer options), or: adb connect ADDRESS",
-        )
-    return (ready or list(phones))[0]
 
 
 def _ask(server: Server, way: Listed, ways: Sequence[Listed], liveness_s: float, clock: Clock | None) -> Answer:

@@ -81,7 +81,7 @@ def copy(part: str, entry: BundleFile, path: str, receipt: Receipt) -> str:
     parent, known = target.rpartition("/")[0], f"{receipt.size_bytes} {receipt.mtime_s}"
     line = f"echo {quoted(line_of(entry.path, receipt))} >>{quoted(f'{part}/{RECEIPTS}')}"
     return (
-        f'[ "$(stat -c "%s %Y" {quoted(path)})" = "{known}" ] && mkdir -p {quoted(parent)} &&'
-        f" {{ ln {quoted(path, target)} 2>/dev/null && {line} && echo linked || cp -p {quoted(path, target)}"
+        f'[ "$(stat -c "%s %Y" {quoted(path)})" = "{known}" ] && umask 022 && mkdir -p {quoted(parent)} &&'
+        f" {{ ln {quoted(path, target)} 2>/dev/null && {line} && echo linked || cp {quoted(path, target)}"
         f" || {{ rm -f {quoted(target)}; false; }}; }}"
     )

@@ -12,11 +12,11 @@ import pytest
 from profiler import codec
 from profiler.bundle_files import MANIFEST, describe
 from profiler.clock import RealClock
-from profiler.devices.android.adb import Transport
+from profiler.devices.android.adb import Server, Transport
 from profiler.devices.android.content import BUNDLES, Content
 from profiler.devices.android.files import Files, Outgoing
 from profiler.devices.android.receipts import read_receipts
-from profiler.devices.android.shell import Shell
+from profiler.devices.android.shell import Output, Shell
 from profiler.errors import DeviceError, InvalidRecord
 from profiler.records.bundle import Bundle
 from tests.phones.android.phone import VirtualAndroid
@@ -356,5 +356,35 @@ def test_many_small_files_take_few_commands(content: Content, tmp_path: Path, tr
 def test_a_phone_where_nothing_may_be_written_is_told(shell: Shell, files: Files, made: Made) -> None:
     denied = Content(shell, files, folder="/system/bundles")
 
-    with pytest.raises(DeviceError, match=r"mkdir -p /system/bundles.* failed: .*(Permission denied|Read-only)"):
+    with pytest.raises(
+        DeviceError, match=r"umask 022; mkdir -p /system/bundles.* failed: .*(Permission denied|Read-only)"
+    ):
         denied.put(*made)
+
+
+def test_other_apps_may_read_what_was_brought(content: Content, made: Made, shell: Shell) -> None:
+    placed = content.put(*made)
+
+    listed = shell.check(f"cd {placed.path} && stat -c '%A' . .. text text/weights.bin {MANIFEST}").split()
+
+    assert [bits[0] for bits in listed] == ["d", "d", "d", "-", "-"]
+    assert {bits[-3:] for bits in listed[:3]} == {"r-x"}
+    assert {bits[-3] for bits in listed[3:]} == {"r"}
+
+
+def test_a_phone_with_the_first_protocols_only_gets_the_same(
+    server: Server, made: Made, contents: dict[str, bytes]
+) -> None:
+    with VirtualAndroid("old-api29") as old:
+        server.connect(old.address)
+        transport = Transport(server, old.address)
+        shell = Shell(transport)
+        assert transport.features() == {""}
+        content = Content(shell, Files(transport, shell))
+
+        placed = content.put(*made)
+
+        assert on_phone(old, placed.path) == {**contents, MANIFEST: (made[0] / MANIFEST).read_bytes()}
+        assert content.put(*made).sent == ()
+        assert shell.run("echo out; echo err >&2; exit 3") == Output(b"out\n", b"err\n", 3)
+        server.disconnect(old.address)

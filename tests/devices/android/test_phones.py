@@ -10,9 +10,9 @@ import pytest
 from profiler.clock import RealClock
 from profiler.devices.android.adb import Server, Transport
 from profiler.devices.android.listing import READY, Listed, parse_listing
-from profiler.devices.android.phones import ZOMBIE_STATE, Answer, choose, find_phones, gather, own_identity
+from profiler.devices.android.phones import ZOMBIE_STATE, Answer, find_phones, gather, own_identity
 from profiler.devices.android.properties import Facts, facts_of
-from profiler.errors import DeviceError, UnknownName
+from profiler.errors import DeviceError
 from tests.devices.android.servers_for_tests import scripted_server
 from tests.phones.android.adbd import Trust
 from tests.phones.android.phone import VirtualAndroid
@@ -61,11 +61,6 @@ def test_two_phones_are_two_units_in_order_of_their_serials(server: Server) -> N
         found = find_phones(server)
 
         assert [phone.serial for phone in found] == sorted(phone.serial for phone in connected)
-        with pytest.raises(DeviceError, match="2 phones are ready: ") as caught:
-            choose(found)
-        assert "--serial" in (caught.value.hint or "")
-        assert choose(found, connected[1].address).serial == connected[1].serial
-        assert choose(found, connected[0].serial).serial == connected[0].serial
 
 
 def test_a_phone_on_a_cable_and_on_the_network_is_one_unit_and_the_cable_is_preferred() -> None:
@@ -117,7 +112,7 @@ def test_an_offline_phone_is_told(server: Server, lone: VirtualAndroid) -> None:
 
     assert phone.state == "offline"
     with pytest.raises(DeviceError, match=f"phone {lone.address} is listed but offline") as caught:
-        choose([phone]).transport(server)
+        phone.transport(server)
     assert "Replug" in (caught.value.hint or "")
 
 
@@ -189,25 +184,8 @@ def test_a_serial_that_many_phones_share_tells_none_of_them_apart(serial: str) -
     assert own_identity(facts, lambda: "null\n") is None
 
 
-def test_no_phone_at_all_is_told_with_how_to_connect_one(server: Server) -> None:
+def test_without_any_phone_there_is_no_unit(server: Server) -> None:
     assert find_phones(server) == ()
-    with pytest.raises(DeviceError, match="no phone is connected") as caught:
-        choose(())
-    assert "USB debugging" in (caught.value.hint or "")
-
-
-def test_a_serial_that_is_not_there_is_told_with_those_that_are() -> None:
-    phones = gather([Answer(CABLE, "0A1B2C", FACTS, None)])
-
-    with pytest.raises(UnknownName, match=r"0A1B2D.*\n.*0A1B2C"):
-        choose(phones, "0A1B2D")
-
-
-def test_among_one_that_is_ready_and_others_that_are_not_the_choice_is_clear() -> None:
-    waiting = Answer(listed("XYZ unauthorized usb:1-3 transport_id:9"), "XYZ", None, None)
-
-    assert choose(gather([waiting, Answer(CABLE, "0A1B2C", FACTS, None)])).serial == "0A1B2C"
-    assert choose(gather([waiting])).serial == "XYZ"  # whose trouble is then told
 
 
 def test_phones_without_any_serial_are_kept_apart_by_the_servers_number() -> None:
