@@ -244,6 +244,7 @@ def _process_record(process: Journalled, ending: Ending | None) -> ProcessRecord
         memory=_last_memory(process),
         last_seq=len(process.events) - 1,
         exit=launch.exit,
+        system_memory=launch.system_memory,
     )
 
 

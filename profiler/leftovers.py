@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+import msgspec
+
+from profiler import codec
 from profiler.clock import Clock
-from profiler.collecting import Ending, collect, has_launch, process_folder
-from profiler.devices.device import Device, Place
+from profiler.collecting import LAUNCH_FILE, Ending, collect, has_launch, process_folder
+from profiler.devices.device import Device, Ended, Place
 from profiler.errors import DeviceError, InvalidRecord, MissingSource, UnknownName
-from profiler.records.run import Run, Session
+from profiler.records.run import Launch, Run, Session
 from profiler.store import OpenSession, Store
 
 
@@ -58,7 +61,7 @@ def _collect(
     header = store.read_session(session)
     try:
         with contextlib.closing(device_for(header)) as device:
-            if at_work == "wait" and any(device.is_at_work(place) for place in _places(session)):
+            if at_work == "wait" and any(device.is_at_work(place) for place in _places(session).values()):
                 session.release()
                 return Waiting(header, f"{device.profile.title} is still at work on it", at_work=True)
             return finish(store, session, device, clock, None)
@@ -72,8 +75,8 @@ def finish(store: Store, session: OpenSession, device: Device, clock: Clock, end
 
     Raises Away where the device is gone.
     """
-    for place in _places(session):
-        device.recover(place)
+    for number, place in _places(session).items():
+        _note(session, number, device.recover(place))
     if not has_launch(session.folder):  # nothing was started, or all is stored and the folder half removed
         store.close(session)
         return None
@@ -93,7 +96,17 @@ def place_of(session: OpenSession, process: int) -> Place:
     return Place(process_folder(session.folder, process), f"{session.run_id}/{process}")
 
 
-def _places(session: OpenSession) -> list[Place]:
+def _places(session: OpenSession) -> dict[int, Place]:
     folders = (session.folder / "device").glob("*")
     numbers = sorted(int(folder.name) for folder in folders if folder.name.isdecimal())
-    return [place_of(session, number) for number in numbers]
+    return {number: place_of(session, number) for number in numbers}
+
+
+def _note(session: OpenSession, process: int, ended: Ended) -> None:
+    """Add to what is known of a process how it ended, where nobody was there to see it."""
+    name = LAUNCH_FILE.format(process)
+    if ended == Ended(None) or not (session.folder / name).is_file():
+        return
+    launch = codec.read(session.folder / name, Launch)
+    if launch.exit_code is None and launch.exit is None:
+        session.write(name, codec.encode_pretty(msgspec.structs.replace(launch, exit_code=ended.code, exit=ended.exit)))

@@ -17,8 +17,9 @@ from profiler.collecting import AFTER_FILE, LAUNCH_FILE, SOURCE_IMAGE, Ending, c
 from profiler.devices.device import Away, Device, Ended, Place, Runner, Transfer
 from profiler.devices.link import MOMENT_S
 from profiler.devices.power_switch import PowerSwitch
-from profiler.errors import DeviceError, InputError, ProtocolError
+from profiler.errors import DeviceError, InputError, ProtocolError, RunnerLost
 from profiler.inputs import JobInputs, write_inputs
+from profiler.journal import JOURNAL_FILE, read_journal
 from profiler.leftovers import clean, finish, place_of
 from profiler.records.bundle import Bundle
 from profiler.records.event import AnyEvent
@@ -95,7 +96,7 @@ def measure(order: Order, device: Device, store: Store, clock: Clock, report: Re
         clean(device, run)
         return run
     except KeyboardInterrupt:
-        with contextlib.suppress(Away):  # then it waits for a later command
+        with contextlib.suppress(DeviceError):  # then it waits for a later command
             finish(store, session, device, clock, Ending("interrupted", "stopped by the user", None, None))
         raise
     except OSError as error:
@@ -253,17 +254,33 @@ def _run_process(course: _Course, number: int) -> bool:
     runner = device.launch(place, course.header.token)
     launch = _with_hello(launch, runner, job)
     _note(session, launch)
-    with _brought_home(device, place, runner, lambda ended: _note(session, _left(launch, ended))):
-        return _follow(runner, job, course, number)
+    try:
+        with _brought_home(device, place, runner, lambda ended: _note(session, _left(launch, ended))):
+            return _follow(runner, job, course, number)
+    except RunnerLost:
+        if not _completed(place.folder / JOURNAL_FILE):
+            raise
+        return True  # out of reach, it went through and left
+
+
+def _completed(journal: Path) -> bool:
+    events = list(read_journal(journal)) if journal.is_file() else []
+    return bool(events) and getattr(events[-1], "outcome", None) == "completed"
 
 
 @contextlib.contextmanager
 def _brought_home(device: Device, place: Place, runner: Runner, note: Callable[[Ended], None]) -> Iterator[None]:
-    """However the work goes, end the runner and fetch what it wrote; one that went away with its device goes on."""
+    """However the work goes, end the runner and fetch what it wrote; one that went away with its device goes on.
+
+    Where fetching raises Away, that counts for more than what stopped the work: it is still to be collected.
+    """
     try:
         yield
     except Away:
         runner.link.hang_up()
+        raise
+    except Exception:
+        _bring_home(device, place, runner, note)
         raise
     except BaseException:
         with contextlib.suppress(Away):  # what stopped the work is what matters
@@ -278,7 +295,7 @@ def _bring_home(device: Device, place: Place, runner: Runner, note: Callable[[En
 
 
 def _left(launch: Launch, ended: Ended) -> Launch:
-    return msgspec.structs.replace(launch, exit_code=ended.code, exit=ended.exit)
+    return msgspec.structs.replace(launch, exit_code=ended.code, exit=ended.exit, system_memory=ended.memory)
 
 
 def _follow(runner: Runner, job: Job, course: _Course, number: int) -> bool:
@@ -306,7 +323,8 @@ def _lack(runner: Runner, job: Job) -> str:
     if runner.hello.platform == "python":
         return " ".join(str(lack_of(job.engine)).split())
     has = ", ".join(sorted(runner.hello.engines)) or "none"
-    return f"the runner on the device has no engine {job.engine!r}, which this bundle needs; it has: {has}"
+    lack = f"the runner on the device has no engine {job.engine!r}, which this bundle needs; it has: {has}"
+    return f"{lack}. Install one that has it: profile install APK"
 
 
 class _Stall:

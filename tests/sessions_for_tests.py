@@ -22,7 +22,7 @@ from profiler.records.event import AnyEvent, Artifact, Stop
 from profiler.records.job import EngineName, Job, OnDisconnect
 from profiler.records.message import Receipt, RunnerHello
 from profiler.records.recipe import Recipe
-from profiler.records.run import Launch, Session, SessionHeader
+from profiler.records.run import Launch, ProcessExit, Session, SessionHeader
 from profiler.store import SESSION_FILE, OpenSession, Store
 from tests.messages_for_tests import make_journal, make_replies
 from tests.runs_for_tests import make_conditions, make_run, make_unit
@@ -152,6 +152,7 @@ class FakeDevice:
         self.recovered: list[Place] = []
         self.cleaned: list[str] = []
         self.closed = False
+        self.found_exit: ProcessExit | None = None
 
     def engine_for(self, recipe: Recipe) -> EngineName:
         return {"onnx": "onnxruntime"}.get(recipe.runtime, recipe.runtime)
@@ -191,8 +192,9 @@ class FakeDevice:
     def is_at_work(self, place: Place) -> bool:
         return False
 
-    def recover(self, place: Place) -> None:
+    def recover(self, place: Place) -> Ended:
         self.recovered.append(place)
+        return Ended(None, self.found_exit)
 
     def clean(self, run_id: str) -> None:
         self.cleaned.append(run_id)

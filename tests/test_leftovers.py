@@ -4,10 +4,10 @@ import pytest
 
 from profiler.clock import RealClock
 from profiler.collecting import process_folder
-from profiler.devices.device import Away, Place
+from profiler.devices.device import Away, Ended, Place
 from profiler.leftovers import SetAside, Waiting, collect_abandoned
 from profiler.records.event import IterationDone
-from profiler.records.run import Run
+from profiler.records.run import ProcessExit, Run
 from profiler.store import SESSION_FILE, Store
 from tests.messages_for_tests import make_journal
 from tests.sessions_for_tests import (
@@ -72,7 +72,7 @@ def test_a_foreign_file_in_a_session_does_not_stand_in_the_way(store: Store) -> 
 
 
 class Gone(FakeDevice):
-    def recover(self, place: Place) -> None:
+    def recover(self, place: Place) -> Ended:
         raise Away("pixel9 is not connected", hint="Plug it in.")
 
 
@@ -125,3 +125,16 @@ def test_a_runner_that_is_still_at_work_can_be_stopped_instead(store: Store) -> 
     assert isinstance(run, Run)
     assert run.outcome == "interrupted"
     assert [place.folder for place in device.recovered] == [storage]
+
+
+def test_how_a_runner_ended_while_nobody_looked_is_found_out_afterwards(store: Store) -> None:
+    session = make_session(store)
+    add_process(session, make_launch(exit_code=None), until(IterationDone)(GOOD))
+    session.release()
+    device = FakeDevice()
+    device.found_exit = ProcessExit(
+        kind="low_memory", detail="the phone ran out", signal=9, resident_bytes=4_000_000_000, evidence="lmkd"
+    )
+    (run,) = collect_abandoned(store, lambda session: device, RealClock())
+    assert isinstance(run, Run)
+    assert (run.outcome, run.reason) == ("failed", "out_of_memory: the phone ran out")

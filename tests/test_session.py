@@ -15,7 +15,7 @@ from profiler import codec
 from profiler.catalog import device_profile
 from profiler.clock import FakeClock, RealClock
 from profiler.collecting import LAUNCH_FILE
-from profiler.devices.device import Away, Device, Place
+from profiler.devices.device import Away, Device, Ended, Place
 from profiler.devices.local import LocalDevice
 from profiler.errors import DeviceError, InputError, RunnerLost
 from profiler.inputs import Wishes
@@ -296,7 +296,7 @@ def test_a_second_ctrl_c_leaves_the_session_for_the_next_command(small_bundle: P
         pass
 
     class Impatient(FakeDevice):
-        def recover(self, place: Place) -> None:
+        def recover(self, place: Place) -> Ended:
             raise Quit
 
     def stop() -> None:
@@ -485,7 +485,7 @@ def test_a_phone_that_stays_away_keeps_its_run_for_a_later_command(small_bundle:
 
 def test_ctrl_c_while_a_phone_is_away_leaves_its_run_to_it(small_bundle: Path, store: Store) -> None:
     class Gone(Leaving):
-        def recover(self, place: Place) -> None:
+        def recover(self, place: Place) -> Ended:
             raise Away("it is away")
 
         def fetch(self, place: Place) -> None:

@@ -500,12 +500,15 @@ def install(
 @app.command()
 def devices(
     profiles: Annotated[bool, typer.Option("--profiles", help="List every device that is known by name.")] = False,
+    connect: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Reach a phone over the network first, as adb connect does.")
+    ] = None,
     as_json: Json = False,
 ) -> int:
     """List what is connected: which phone, in what state, and what to do where it is not ready."""
     from profiler.cli.devices import devices as print_devices
 
-    return print_devices(profiles=profiles, as_json=as_json)
+    return print_devices(profiles=profiles, connect=connect, as_json=as_json)
 
 
 @app.command()

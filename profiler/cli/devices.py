@@ -44,10 +44,12 @@ class Row(Record):
     next_step: str | None
 
 
-def devices(*, profiles: bool, as_json: bool) -> int:
-    """Print what is connected, or every profile that is known."""
+def devices(*, profiles: bool, connect: str | None, as_json: bool) -> int:
+    """Print what is connected, after reaching for a phone on the network, or every profile that is known."""
     if profiles:
         return _print_profiles(as_json=as_json)
+    if connect is not None:
+        _reach(connect)
     rows = [_this_machine(), *_phones()]
     if as_json:
         for row in rows:
@@ -58,6 +60,12 @@ def devices(*, profiles: bool, as_json: bool) -> int:
         if row.next_step:
             notes().print(plain(f"{row.serial or row.profile}: {row.next_step}", style="yellow"))
     return 0
+
+
+def _reach(address: str) -> None:
+    from profiler.devices.android.adb import Server
+
+    Server().connect(address)
 
 
 def _this_machine() -> Row:

@@ -14,7 +14,7 @@ from profiler.records.device import Conditions, DeviceProfile, Unit
 from profiler.records.job import EngineName, OnDisconnect
 from profiler.records.message import RunnerHello
 from profiler.records.recipe import Recipe
-from profiler.records.run import ProcessExit
+from profiler.records.run import ProcessExit, SystemMemory
 
 
 class Away(DeviceError):
@@ -41,6 +41,7 @@ class Ended(NamedTuple):
 
     code: int | None
     exit: ProcessExit | None = None
+    memory: SystemMemory | None = None
 
 
 class Runner(Protocol):
@@ -90,8 +91,8 @@ class Device(Protocol):
     def is_at_work(self, place: Place) -> bool:
         """Tell whether a runner that outlived its host is still at work over a place, and is to be let finish."""
 
-    def recover(self, place: Place) -> None:
-        """End a runner that an interrupted session left behind, and fetch what it wrote."""
+    def recover(self, place: Place) -> Ended:
+        """End a runner that an interrupted session left behind, and fetch what it wrote; tell how it had ended."""
 
     def clean(self, run_id: str) -> None:
         """Remove what a run that is safely stored left on the device."""

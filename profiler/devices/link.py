@@ -62,6 +62,7 @@ class Link:
         self._alive = alive
         self._alive_when_cut = alive_when_cut or alive
         self.cut = False
+        self.over = False
         self._clock = clock or RealClock()
         self._reply_timeout_s = reply_timeout_s
         self._connection = open_connection()
@@ -122,6 +123,7 @@ class Link:
                 yield from self._resumed(cut)
                 continue
             event = None if line is None else self._numbered(line)
+            self.over = isinstance(event, Stop)
             yield event
 
     def _numbered(self, line: bytes) -> AnyEvent:

@@ -173,7 +173,7 @@ class LocalDevice:
         """Say no: a runner here leaves soon after its host."""
         return False
 
-    def recover(self, place: Place) -> None:
+    def recover(self, place: Place) -> Ended:
         """End the runner that an interrupted session left over a place's folder, if it is still there."""
         storage = place.folder
         deadline = Deadline(self._patience.end_s, self._clock)
@@ -182,6 +182,7 @@ class LocalDevice:
                 _kill(process)
                 while _serves(process, storage) and not deadline.passed():
                     self._clock.sleep(0.005)
+        return Ended(None)
 
     def clean(self, run_id: str) -> None:
         """Do nothing: a session's folder is all that there is."""

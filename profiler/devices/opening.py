@@ -57,7 +57,7 @@ def open_unit(unit: Unit, clock: Clock) -> Device:
     for known in known_phones(server):
         if known.unit_id == unit.unit_id and known.phone.ready:
             return opened(known, server, clock)
-    raise Away(f"{unit.profile} (unit {unit.unit_id}) is not connected", hint="Connect it, then: profile runs")
+    raise Away(f"{unit.profile} (unit {unit.unit_id}) is not connected", hint="Connect it, then: profile collect")
 
 
 def known_phones(server: Server) -> tuple[Known, ...]:

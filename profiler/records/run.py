@@ -114,6 +114,18 @@ class ProcessExit(Record):
     evidence: str
 
 
+class SystemMemory(Record):
+    """What a phone's system says of a runner process after its last image; graphics memory is nowhere else.
+
+    The system walks over the process's pages for it, so it is never asked while images are timed; null is not told.
+    """
+
+    pss_bytes: int | None
+    swap_pss_bytes: int | None
+    graphics_bytes: int | None
+    definition: str
+
+
 class ProcessRecord(Record):
     """One runner process of the session: its loads, memory, and how it ended.
 
@@ -136,6 +148,7 @@ class ProcessRecord(Record):
     memory: MemoryReading | None
     last_seq: int
     exit: ProcessExit | None = None
+    system_memory: SystemMemory | None = None
 
 
 class ImageFile(Record):
@@ -229,6 +242,7 @@ class Launch(Record):
     exit: ProcessExit | None = None
     virtual: bool = False
     synthetic: bool = False
+    system_memory: SystemMemory | None = None
 
 
 class Run(SessionHeader):

@@ -278,7 +278,9 @@ def _memory(summary: Summary) -> str:
         return withheld(summary, "implausible") or _unknown_peak(summary)
     peak, idle = format_bytes(summary.peak_memory_bytes), format_bytes(summary.idle_memory_bytes)
     of = f"largest of {summary.memory_processes} processes" if summary.memory_processes > 1 else "one process"
-    return f"{peak} ({of}), beside {idle} of the idle runner; {summary.memory_definition}"
+    graphics = summary.graphics_memory_bytes
+    apart = f"; the graphics driver held {format_bytes(graphics)} besides" if graphics else ""
+    return f"{peak} ({of}), beside {idle} of the idle runner; {summary.memory_definition}{apart}"
 
 
 def _unknown_peak(summary: Summary) -> str:

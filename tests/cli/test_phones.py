@@ -151,6 +151,14 @@ def test_nothing_left_to_collect_is_said(
     assert "nothing is left open" in capsys.readouterr().out
 
 
+def test_a_phone_on_the_network_is_reached_first(connected: VirtualAndroid, capsys: pytest.CaptureFixture[str]) -> None:
+    Server().disconnect(connected.address)
+    assert main(["devices", "--connect", connected.address]) == 0
+    assert connected.serial in capsys.readouterr().out
+    assert main(["devices", "--connect", "127.0.0.1:1"]) == 3
+    assert "cannot connect to 127.0.0.1:1" in capsys.readouterr().err
+
+
 def test_every_known_phone_is_listed_on_demand(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["devices", "--profiles"]) == 0
     printed = capsys.readouterr().out

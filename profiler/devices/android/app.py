@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from profiler.clock import Clock, Deadline
-from profiler.devices.android.exits import Exit, read_exit_info
+from profiler.devices.android.exits import read_exit_info
 from profiler.devices.android.kill_lines import Kill, read_kill_lines
 from profiler.devices.android.kill_reason import Cause, KillReason, kill_reason
 from profiler.devices.android.launching import Launch, Refusal, read_install, read_launch
+from profiler.devices.android.memory import ProcessMemory, read_meminfo
 from profiler.devices.android.numerals import truth
 from profiler.devices.android.shell import Shell, quoted
 from profiler.devices.android.unavailable import Unavailable
+from profiler.devices.device import Ended
 from profiler.errors import DeviceError, InputError, MissingSource
-from profiler.records.run import ProcessExit
+from profiler.records.run import ProcessExit, SystemMemory
 
 PACKAGE = "org.ondeviceprofiler.runner"
 ACTIVITY = ".RunnerActivity"
@@ -135,8 +137,23 @@ class App:
         pids = [int(word) for word in words if word.isdigit()]
         return max(pids, default=None)
 
-    def exit_of(self, pid: int, *, wait_s: float = 2.0) -> ProcessExit | None:
-        """Return how the system says that a process of the app ended; None where it says nothing, or that it just left.
+    def memory_of(self, pid: int) -> SystemMemory | None:
+        """Return what the system counts as a process's memory, which stalls it for up to two seconds; None if untold.
+
+        Raises DeviceError.
+        """
+        found = read_meminfo(self._shell.run(f"dumpsys meminfo -s {pid}").text)
+        if not isinstance(found, ProcessMemory):
+            return None
+        return SystemMemory(
+            pss_bytes=found.pss_bytes,
+            swap_pss_bytes=found.swap_pss_bytes,
+            graphics_bytes=found.graphics_bytes,
+            definition="dumpsys meminfo after the last image",
+        )
+
+    def exit_of(self, pid: int, *, wait_s: float = 2.0) -> Ended:
+        """Return how the system says that a process of the app ended: its exit code where it just left, else why.
 
         It is written down a moment after the end, for which it is waited. Raises DeviceError.
         """
@@ -149,10 +166,12 @@ class App:
             exits = () if isinstance(found, Unavailable) else found
             kills = [kill for kill in read_kill_lines(logged.text) if self._may_be_ours(kill)]
             reason = kill_reason(pid, exits, kills, reports_low_memory=truth(reports.text.strip()))
+            if reason is not None and reason.cause == "exit":
+                return Ended(next((exit_.status for exit_ in exits if exit_.pid == pid), None))
             if reason is not None:
-                return None if _just_left(pid, exits) else _process_exit(pid, reason, told.text, kills)
+                return Ended(None, _process_exit(pid, reason, told.text, kills))
             if deadline.passed():
-                return None
+                return Ended(None)
             self._clock.sleep(_LOOK_S)
 
     def _may_be_ours(self, kill: Kill) -> bool:
@@ -161,14 +180,6 @@ class App:
 
     def _failed(self, text: str, hint: str) -> DeviceError:
         return DeviceError(f"{self._shell.serial}: {text}", hint=hint)
-
-
-def _just_left(pid: int, exits: Sequence[Exit]) -> bool:
-    last = next((exit_ for exit_ in exits if exit_.pid == pid), None)
-    return last is not None and last.reason_code == _EXIT_SELF and last.status == 0
-
-
-_EXIT_SELF = 1
 
 
 def _process_exit(pid: int, reason: KillReason, exit_info: str, kills: Sequence[Kill]) -> ProcessExit:

@@ -15,12 +15,14 @@ from profiler.devices.android.app import App
 from profiler.devices.android.content import Content
 from profiler.devices.android.cool_down import LEAST_PERCENT, check_charge, read_charge, wait_until_cool
 from profiler.devices.android.files import Files
+from profiler.devices.android.former import Former
 from profiler.devices.android.phones import Phone
 from profiler.devices.android.runner import SESSIONS, AndroidRunner, RunnerFolder
+from profiler.devices.android.settings import SettingRefused
 from profiler.devices.android.settle import restore, restore_leftover, settle
 from profiler.devices.android.shell import Shell
 from profiler.devices.android.state import State, conditions_of, read_state, refuse_faked, unit_of
-from profiler.devices.device import Place, Transfer
+from profiler.devices.device import Ended, Place, Transfer
 from profiler.devices.link import Link
 from profiler.errors import DeviceError, InputError, ProtocolError, RunnerLost
 from profiler.records.bundle import Bundle
@@ -108,9 +110,15 @@ class AndroidDevice:
             _tell_all(tell, self._check_charge())
             yield
         finally:
-            # A phone that is gone keeps what to restore, and the next session on it does that first.
-            with contextlib.suppress(DeviceError):
-                restore(self._run, done.former)
+            self._restore(done.former)
+
+    def _restore(self, former: Former) -> None:
+        try:
+            restore(self._run, former)
+        except SettingRefused as error:
+            self._tell(f"not restored: {error}")
+        except DeviceError:
+            pass  # a phone that is gone keeps what to restore, and the next session on it does that first
 
     def _check_charge(self) -> tuple[str, ...]:
         charge = read_charge(self._run, self.phone.serial)
@@ -149,6 +157,15 @@ class AndroidDevice:
         folder = RunnerFolder(self.shell, self._files, place)
         wait_until_cool(self._run, self.phone.serial, self._clock, self._tell)
         folder.prepare(token)
+        try:
+            return self._started(folder, token)
+        except DeviceError:  # what it printed tells more than its silence; and a wrong app is not to go on
+            with contextlib.suppress(DeviceError):
+                self.app.stop()
+                folder.fetch()
+            raise
+
+    def _started(self, folder: RunnerFolder, token: str) -> AndroidRunner:
         start_ns = self._clock.boot_ns()
         self.app.launch(folder.path, self._patience.start_s)
         address = self._wait_for_address(folder)
@@ -192,23 +209,22 @@ class AndroidDevice:
     def is_at_work(self, place: Place) -> bool:
         """Tell whether the app still works over this folder: it lives, and its journal has no end yet."""
         folder = RunnerFolder(self.shell, self._files, place)
-        return self._serves(folder) and not folder.has_ended()
+        return self._serves(folder.address()) and not folder.has_ended()
 
-    def recover(self, place: Place) -> None:
-        """Stop the app where it still serves this folder, and pull what is there."""
+    def recover(self, place: Place) -> Ended:
+        """Stop the app where it still serves this folder, pull what is there, and tell how one that is gone ended."""
         folder = RunnerFolder(self.shell, self._files, place)
-        if self._serves(folder):
+        address = folder.address()
+        was_stopped = self._serves(address)
+        if was_stopped:
             self.app.stop()
         folder.fetch()
         with contextlib.suppress(DeviceError):  # the next session on the phone tries again
             restore_leftover(self._run, self.phone.serial)
+        return Ended(None) if was_stopped or address is None else self.app.exit_of(address.pid, wait_s=0)
 
-    def _serves(self, folder: RunnerFolder) -> bool:
-        said = folder.read(ADDRESS_FILE)
-        try:
-            return said is not None and codec.decode(said, RunnerAddress, where="").pid == self.app.pid()
-        except InputError:
-            return False
+    def _serves(self, address: RunnerAddress | None) -> bool:
+        return address is not None and address.pid == self.app.pid()
 
     def clean(self, run_id: str) -> None:
         """Remove a run's folder from the phone."""

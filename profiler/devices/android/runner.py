@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
+from profiler import codec
 from profiler.clock import Clock, Deadline
 from profiler.devices.android.app import App
 from profiler.devices.android.files import Files
@@ -11,10 +12,10 @@ from profiler.devices.android.numerals import number
 from profiler.devices.android.shell import Shell, quoted
 from profiler.devices.device import Away, Ended, Place
 from profiler.devices.link import Link
-from profiler.errors import DeviceError
+from profiler.errors import DeviceError, InvalidRecord
 from profiler.journal import JOURNAL_FILE
-from profiler.records.message import TOKEN_FILE, RunnerHello
-from profiler.records.run import ProcessExit
+from profiler.records.message import ADDRESS_FILE, TOKEN_FILE, RunnerAddress, RunnerHello
+from profiler.records.run import ProcessExit, SystemMemory
 
 SESSIONS = "/sdcard/Android/data/org.ondeviceprofiler.runner/files/sessions"
 LOG_FILE = "runner.log"
@@ -44,6 +45,14 @@ class RunnerFolder:
         """Return a small file's content, or None where it is not there (yet)."""
         output = self._shell.run(f"cat {quoted(f'{self.path}/{name}')} 2>/dev/null")
         return output.stdout if output.code == 0 else None
+
+    def address(self) -> RunnerAddress | None:
+        """Return where the runner said that it listens; None where it did not, or in no words of the protocol."""
+        said = self.read(ADDRESS_FILE)
+        try:
+            return None if said is None else codec.decode(said, RunnerAddress, where=ADDRESS_FILE)
+        except InvalidRecord:
+            return None
 
     def log_tail(self, nothing: str | None = "it printed nothing") -> str | None:
         """Return the last line that the runner printed."""
@@ -98,16 +107,25 @@ class AndroidRunner:
 
     def end(self) -> Ended:
         """Hang up, give the process time to leave, and tell how it ended by what the phone says. Raises Away."""
+        memory = self._memory()
         self.link.close()
         try:
             if self._restarted():
-                return Ended(None, _RESTARTED)
+                return Ended(None, RESTARTED, memory)
             if self._left():
-                return Ended(None, self._app.exit_of(self._pid))
+                return self._app.exit_of(self._pid)._replace(memory=memory)
             self._app.stop()
-            return Ended(None)
+            return Ended(None, None, memory)
         except DeviceError as error:
             raise _away(error) from error
+
+    def _memory(self) -> SystemMemory | None:
+        """Ask between the job's end and good-bye: the model is still in memory, and nothing is timed any more."""
+        if not self.link.over or self.link.cut:
+            return None
+        with contextlib.suppress(DeviceError):
+            return self._app.memory_of(self._pid)
+        return None
 
     def _left(self) -> bool:
         deadline = Deadline(self._end_s, self._clock)
@@ -126,7 +144,7 @@ class AndroidRunner:
         return number(said[0]) if said else None
 
 
-_RESTARTED = ProcessExit(
+RESTARTED = ProcessExit(
     kind="restarted",
     detail="the phone was restarted meanwhile",
     signal=None,

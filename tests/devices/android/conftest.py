@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from profiler.devices.android.adb import Server, Transport
 from profiler.devices.android.files import Files
 from profiler.devices.android.shell import Shell
+from tests.devices.android.faults_for_tests import CommandLine
+from tests.devices.android.phones_for_tests import Desk
 from tests.phones.adb_server import Adb, adb_server
 from tests.phones.android.phone import VirtualAndroid
 
@@ -52,3 +55,17 @@ def shell(transport: Transport) -> Iterator[Shell]:
 def files(transport: Transport, shell: Shell) -> Files:
     """Give the phone's files."""
     return Files(transport, shell)
+
+
+@pytest.fixture
+def desk(adb: Adb, tmp_path: Path) -> Desk:
+    """Give a store and the module's adb server."""
+    return Desk(adb, tmp_path)
+
+
+@pytest.fixture
+def profile(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> CommandLine:
+    """Give the command line over the desk's store and server."""
+    return CommandLine(desk, tmp_path, monkeypatch, capfd)

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+import contextlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
 from profiler.cli import main
-from profiler.clock import RealClock
-from profiler.devices.opening import open_unit
-from profiler.leftovers import SetAside, Waiting, collect_abandoned
-from profiler.records.run import Run, Session
+from profiler.clock import Deadline, RealClock
+from profiler.devices.android.phones import find_phones
+from profiler.errors import DeviceError
 from profiler.session import Progress, Report
 from profiler.store import Store
 from tests.devices.android.phones_for_tests import Desk
 from tests.phones.android.phone import VirtualAndroid
+from tests.victims import check_whole as check_kept
 
 LEAST = ("--cold-starts", "1", "--warmups", "0", "--repeats", "1", "--observer-pairs", "0", "--threads", "1")
 
@@ -41,10 +41,21 @@ class CommandLine:
         """Measure on a phone, over whatever way the server has to it."""
         return self.run("--device", device, "--serial", phone.serial, "--bundle", str(bundle), *LEAST, *more)
 
+    def install(self, phone: VirtualAndroid, apk: Path) -> Said:
+        """Install an app on a phone."""
+        return self._said("install", "--serial", phone.serial, str(apk))
+
     def run(self, *arguments: str) -> Said:
         """Run any command over the desk's store."""
+        return self._said(*arguments, "--store", str(self._desk.store.root))
+
+    def devices(self) -> Said:
+        """List the phones."""
+        return self._said("devices")
+
+    def _said(self, *arguments: str) -> Said:
         self._capture.readouterr()
-        code = main([*arguments, "--store", str(self._desk.store.root)])
+        code = main(arguments)
         told = self._capture.readouterr()
         # A table or message is wrapped where the terminal ends: the words are what counts.
         return Said(code, " ".join((told.err + told.out).split()))
@@ -72,6 +83,28 @@ def at_event(kind: type, action: Callable[[], None], count: int = 1) -> Report:
     return once(happens, action)
 
 
+def until(so: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait until something is so. Raises TimeoutError."""
+    clock = RealClock()
+    limit = Deadline(seconds, clock)
+    while not so():
+        if limit.passed():
+            raise TimeoutError("it never came to be so")
+        clock.sleep(0.02)
+
+
+def plug_in(desk: Desk, phone: VirtualAndroid) -> None:
+    """Put a phone's cable back in, and wait until the server sees it."""
+    phone.plug()
+    until(lambda: _is_ready(desk, phone))
+
+
+def _is_ready(desk: Desk, phone: VirtualAndroid) -> bool:
+    with contextlib.suppress(DeviceError):
+        desk.server.connect(phone.address)
+    return any(found.ready and found.serial == phone.serial for found in find_phones(desk.server))
+
+
 def sessions(store: Store) -> list[str]:
     """Name the sessions that are still open."""
     folder = store.root / "sessions"
@@ -81,3 +114,10 @@ def sessions(store: Store) -> list[str]:
 def half_written(root: Path) -> list[Path]:
     """List what a write that was cut short has left below a folder."""
     return sorted(path for path in root.rglob("*") if path.suffix in (".part", ".tmp"))
+
+
+def check_whole(store: Store, run_id: str) -> None:
+    """Check that a run holds exactly what its journals say, with every image, and that no write was cut short."""
+    check_kept(store, run_id)
+    assert half_written(store.root) == []
+    assert any(image.role == "output" for image in store.load(run_id).images)

@@ -29,11 +29,11 @@ class Desk:
         self._leases = root / "leases"
 
     @contextmanager
-    def device(self, phone: VirtualAndroid) -> Iterator[AndroidDevice]:
-        """Open a virtual phone as the product does, connecting to it first."""
+    def device(self, phone: VirtualAndroid, leases: Path | None = None) -> Iterator[AndroidDevice]:
+        """Open a virtual phone as the product does, connecting to it first; `leases` as others see them."""
         self.server.connect(phone.address)
         known = choose(known_phones(self.server), device_profile(GENERIC_PHONE), phone.address)
-        device = opened(known, self.server, RealClock(), self._leases, patience=PATIENCE)
+        device = opened(known, self.server, RealClock(), leases or self._leases, patience=PATIENCE)
         try:
             yield device
         finally:

@@ -13,6 +13,7 @@ from profiler.clock import FakeClock, RealClock
 from profiler.devices.android.adb import Server, Transport
 from profiler.devices.android.app import PACKAGE, App
 from profiler.devices.android.shell import Shell
+from profiler.devices.device import Ended
 from profiler.errors import DeviceError, InputError, MissingSource
 from tests.phones.android.packages import write_apk
 from tests.phones.android.phone import VirtualAndroid
@@ -144,7 +145,7 @@ def test_the_system_tells_why_a_process_ended(app: App, phone: VirtualAndroid, w
     pid = started(app)
     phone.apps.kill(pid, why)
 
-    told = app.exit_of(pid)
+    told = app.exit_of(pid).exit
 
     assert told is not None
     assert told.kind == kind
@@ -160,7 +161,7 @@ def test_a_process_that_the_low_memory_killer_ended_is_told_with_its_size(app: A
         phone.model.processes.kill_for_memory(now_ns, phone.model.wall_ns())
     phone.model.sync()
 
-    told = app.exit_of(pid)
+    told = app.exit_of(pid).exit
 
     assert told is not None
     assert told.kind == "low_memory"
@@ -173,16 +174,23 @@ def test_a_stop_on_request_is_no_crash(app: App) -> None:
     pid = started(app)
     app.stop()
 
-    told = app.exit_of(pid)
+    told = app.exit_of(pid).exit
 
     assert told is not None
     assert told.kind == "stopped"
 
 
+def test_a_process_that_left_is_told_with_its_exit_code(app: App, phone: VirtualAndroid) -> None:
+    pid = started(app)
+    phone.model.end_process(pid, "exit", status=5)
+
+    assert app.exit_of(pid) == Ended(5)
+
+
 def test_of_a_process_that_never_was_nothing_is_told_after_the_wait(shell: Shell) -> None:
     clock = FakeClock()
 
-    assert App(shell, clock).exit_of(424242, wait_s=1.0) is None
+    assert App(shell, clock).exit_of(424242, wait_s=1.0) == Ended(None)
     assert clock.boot_ns() >= 1_000_000_000
 
 
@@ -192,7 +200,7 @@ def test_a_log_line_about_another_app_with_the_same_number_is_not_ours(app: App,
     phone.model.processes.log.write(LogLine("events", phone.model.wall_ns(), 1022, "I", "am_crash", older))
     phone.apps.kill(pid, "anr")
 
-    told = app.exit_of(pid)
+    told = app.exit_of(pid).exit
 
     assert told is not None
     assert (told.kind, "com.other.app" in told.evidence) == ("not_responding", False)

@@ -10,23 +10,10 @@ import pytest
 from profiler.errors import DeviceError
 from tests.devices.android.faults_for_tests import CommandLine, sessions
 from tests.devices.android.phones_for_tests import Desk
-from tests.phones.adb_server import Adb
 from tests.phones.android.adbd import Trust
 from tests.phones.android.phone import VirtualAndroid
 
 Fault = Callable[[VirtualAndroid], None]
-
-
-@pytest.fixture
-def desk(adb: Adb, tmp_path: Path) -> Desk:
-    return Desk(adb, tmp_path)
-
-
-@pytest.fixture
-def profile(
-    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> CommandLine:
-    return CommandLine(desk, tmp_path, monkeypatch, capfd)
 
 
 @pytest.fixture
@@ -56,16 +43,25 @@ def _empty_battery(phone: VirtualAndroid) -> None:
         phone.model.physics.charge_c *= 0.2
 
 
+def _uninstall(phone: VirtualAndroid) -> None:
+    phone.apps.uninstall("org.ondeviceprofiler.runner")
+
+
+def _fill(phone: VirtualAndroid) -> None:
+    phone.fill_storage(leaving_bytes=3 << 20)
+
+
 REFUSED = {
     "offline": (lambda phone: phone.go_offline(), ["listed but offline", "Replug the cable"]),
     "zombie": (lambda phone: phone.become_zombie(), ["does not answer", "restart the phone"]),
+    "unplugged": (lambda phone: phone.unplug(), ["no phone is connected", "USB debugging"]),
     "hung shell": (lambda phone: phone.hang_shell(), ["does not answer", "restart the phone"]),
     "PIN": (_lock, ["is locked, and only a person can open its lock", "Unlock it by hand"]),
     "battery override": (_shell("dumpsys battery set level 55"), ["dumpsys battery reset"]),
     "thermal override": (_shell("cmd thermalservice override-status 0"), ["cmd thermalservice reset"]),
     "empty battery": (_empty_battery, ["below 30 %", "Charge it"]),
-    "no app": (lambda phone: phone.apps.uninstall("org.ondeviceprofiler.runner"), ["is not installed", "profile install"]),
-    "full disk": (lambda phone: phone.fill_storage(leaving_bytes=3 << 20), ["has 3.00 MiB free", "needs 25.0 KiB more", "Delete files"]),
+    "no app": (_uninstall, ["is not installed", "profile install"]),
+    "full disk": (_fill, ["has 3.00 MiB free", "needs 25.0 KiB more", "Delete files"]),
 }
 
 

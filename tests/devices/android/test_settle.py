@@ -158,9 +158,10 @@ def test_what_somebody_changed_meanwhile_stays(tmp_path: Path) -> None:
     phone = everyday(tmp_path)
     settle(phone.run, "Pixel", FakeClock(), lambda _: None)
     phone.settings["screen_off_timeout"] = "60000"
+    phone.settings["stay_on_while_plugged_in"] = "6"
     phone.settings["screen_brightness"] = "127"  # Android's own rounding
     sentences = restore_leftover(phone.run, "Pixel")
-    assert phone.settings == {**EVERYDAY, "screen_off_timeout": "60000"}
+    assert phone.settings == {**EVERYDAY, "screen_off_timeout": "60000", "stay_on_while_plugged_in": "6"}
     assert "left screen_off_timeout at 60000, to which somebody set it meanwhile" in sentences
 
 

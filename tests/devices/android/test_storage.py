@@ -37,6 +37,12 @@ def test_blocks_of_512_bytes_are_counted_as_such() -> None:
     assert systems[0].free_bytes == 6 * 512
 
 
+def test_a_number_without_a_suffix_below_a_plain_heading_counts_bytes() -> None:
+    systems = read_file_systems("Filesystem Size Used Avail Use% Mounted on\n/dev/x 512 0 512 0% /data\n")
+    assert not isinstance(systems, Unavailable)
+    assert tuple(systems[0])[2:] == (512, 0, 512)
+
+
 @pytest.mark.parametrize(
     "text",
     ["", "df: /data/local/tmp: Permission denied\n", "Filesystem 1K-blocks Used Available Use% Mounted on\n"],

@@ -94,7 +94,7 @@ def _introduction(phone: VirtualAndroid) -> str:
         f"In another terminal:\n"
         f"  {adb} connect {phone.address}\n"
         f"  profile devices\n"
-        f"  profile --device {device} --file BUNDLE\n"
+        f"  profile --device {device} --model nano\n"
         f"  {adb} disconnect {phone.address}    when you are done\n\n"
         f"Here: help for what may happen to the phone, quit to end it.\n"
     )

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from tests.phones.android.adbd import Adbd, Identity, Trust
+from tests.phones.android.adbd import Adbd, Identity, Terms, Trust
 from tests.phones.android.apps import RUNNER_PACKAGE, RUNNERS, Apps, RunnerArgv
 from tests.phones.android.ask_server import FOLDER, AskServer
 from tests.phones.android.commands import Commands
@@ -73,7 +73,7 @@ class VirtualAndroid:
         self._userland = Userland(self.root, entered=entered)
         self._shown = ShownFiles(self.root, self.commands.files)
         self.services = Services(self._files, self._shown, self._userland, self._meter.free_bytes, self)
-        self.adbd = Adbd(self._identity, self.services.find, trust=trust, port=port)
+        self.adbd = Adbd(Terms(self._identity, self.services.find, trust), port=port)
 
     def __enter__(self) -> Self:
         try:
@@ -124,7 +124,7 @@ class VirtualAndroid:
 
     def plug(self) -> None:
         """Put the cable back in: the phone charges and listens on the same port; no zombie and not offline any more."""
-        self.adbd.offline = self.adbd.deaf = False
+        self.adbd.terms.offline = self.adbd.terms.deaf = False
         self.model.plug("usb")
         self.adbd.cut()
         self.adbd.listen()
@@ -160,7 +160,7 @@ class VirtualAndroid:
 
     def become_zombie(self) -> None:
         """Keep connections up and answer nothing any more, until plugged in anew."""
-        self.adbd.deaf = True
+        self.adbd.terms.deaf = True
 
     def hang_shell(self) -> None:
         """Let shells open and never answer; files and sockets go on."""

@@ -12,11 +12,8 @@ from typing import NamedTuple
 from tests.phones.android.intake import REQUEST, Intake, IntakeFailed
 from tests.phones.android.rootfs import Rootfs
 from tests.phones.android.streams import Stream, StreamClosed
+from tests.phones.android.sync_status import ENTRY1, ENTRY2, STAT1, STAT2, long, short
 
-STAT1 = struct.Struct("<4sIII")
-STAT2 = struct.Struct("<4sIQQIIIIQqqq")
-ENTRY1 = struct.Struct("<4sIIII")
-ENTRY2 = struct.Struct("<4sIQQIIIIQqqqI")
 DATA_MAX_BYTES = 64 * 1024
 LONGEST_PATH_BYTES = 1024
 _PIECE_BYTES = 1 << 20
@@ -75,27 +72,27 @@ class SyncService:
 
     def stat_1(self, path: str) -> None:
         """Answer STAT: sizes beyond 4 GiB wrap, as in real phones; zeros stand for what is not there."""
-        self._stream.write(STAT1.pack(b"STAT", *_short(self._status(path, follow=False)[0])))
+        self._stream.write(STAT1.pack(b"STAT", *short(self._status(path, follow=False)[0])))
 
     def stat_2(self, path: str) -> None:
         """Answer STA2, which follows links."""
-        self._stream.write(STAT2.pack(b"STA2", *_long(*self._status(path, follow=True))))
+        self._stream.write(STAT2.pack(b"STA2", *long(*self._status(path, follow=True))))
 
     def lstat_2(self, path: str) -> None:
         """Answer LST2, which does not."""
-        self._stream.write(STAT2.pack(b"LST2", *_long(*self._status(path, follow=False))))
+        self._stream.write(STAT2.pack(b"LST2", *long(*self._status(path, follow=False))))
 
     def list_1(self, path: str) -> None:
         """Answer LIST: entries, then DONE; what is no readable folder has no entries."""
         for name, status, error in self._entries(path):
             if not error:
-                self._stream.write(ENTRY1.pack(b"DENT", *_short(status), len(name)) + name)
+                self._stream.write(ENTRY1.pack(b"DENT", *short(status), len(name)) + name)
         self._stream.write(ENTRY1.pack(b"DONE", 0, 0, 0, 0))
 
     def list_2(self, path: str) -> None:
         """Answer LIS2."""
         for name, status, error in self._entries(path):
-            self._stream.write(ENTRY2.pack(b"DNT2", *_long(status, error), len(name)) + name)
+            self._stream.write(ENTRY2.pack(b"DNT2", *long(status, error), len(name)) + name)
         self._stream.write(ENTRY2.pack(b"DONE", *(0,) * 12))
 
     def _entries(self, path: str) -> list[tuple[bytes, os.stat_result | None, int]]:
@@ -157,12 +154,7 @@ class SyncService:
         self._send(Sending(path, mode, dry_run=bool(flags & _DRY_RUN)))
 
     def _send(self, sending: Sending) -> None:
-        try:
-            seconds = self._take_link(sending) if stat.S_ISLNK(sending.mode) else self._take_file(sending)
-        except SyncFailed as failure:
-            self._fail(str(failure))
-            self._swallow()  # a host that is still writing would not see why we hung up
-            raise StreamClosed from None
+        seconds = self._take_link(sending) if stat.S_ISLNK(sending.mode) else self._take_file(sending)
         if not sending.dry_run:
             self._files.set_time(sending.path, seconds)
         self._stream.write(REQUEST.pack(b"OKAY", 0))
@@ -184,25 +176,25 @@ class SyncService:
         return int(seconds)
 
     def _take_file(self, sending: Sending) -> int:
-        if sending.dry_run:
-            return self._intake(None, 1 << 62)
+        intake = Intake(self._stream, self._taken)
+        try:
+            return intake.run(None, 0) if sending.dry_run else self._take_into(sending, intake)
+        except (SyncFailed, IntakeFailed) as failure:
+            self._fail(str(failure))
+            intake.swallow()
+            raise StreamClosed from None
+
+    def _take_into(self, sending: Sending, intake: Intake) -> int:
         self._make_room_for(sending.path)
         free_bytes = self._free_bytes()
         file = self._create(sending)
         try:
-            return self._intake(file, free_bytes)
-        except SyncFailed:
+            return intake.run(file, free_bytes)
+        except IntakeFailed:
             self._files.remove(sending.path)
             raise
         finally:
             os.close(file)
-
-    def _intake(self, file: int | None, room_bytes: int) -> int:
-        intake = Intake(self._stream, file, room_bytes, self._taken)
-        try:
-            return intake.run()
-        except IntakeFailed as failure:
-            raise SyncFailed(str(failure)) from None
 
     def _make_room_for(self, path: str) -> None:
         status, _ = self._status(path, follow=False)
@@ -236,45 +228,11 @@ class SyncService:
         except OSError as error:
             raise SyncFailed(f"couldn't create file: {error.strerror}") from None
 
-    def _swallow(self) -> None:
-        while True:
-            name, length = REQUEST.unpack(self._stream.receive_exactly(REQUEST.size))
-            if name != b"DATA":
-                return
-            while length:
-                length -= len(self._stream.receive(length))
-                if self._stream.closed:
-                    return
-
 
 def _framed(piece: bytes) -> bytes:
     view = memoryview(piece)
     chunks = [view[start : start + DATA_MAX_BYTES] for start in range(0, len(piece), DATA_MAX_BYTES)]
     return b"".join(part for chunk in chunks for part in (REQUEST.pack(b"DATA", len(chunk)), chunk))
-
-
-def _short(status: os.stat_result | None) -> tuple[int, int, int]:
-    if status is None:
-        return 0, 0, 0
-    return status.st_mode, status.st_size & 0xFFFFFFFF, int(status.st_mtime) & 0xFFFFFFFF
-
-
-def _long(status: os.stat_result | None, error: int) -> tuple[int, ...]:
-    if status is None:
-        return error, *(0,) * 10
-    return (
-        0,
-        status.st_dev,
-        status.st_ino,
-        status.st_mode,
-        status.st_nlink,
-        status.st_uid,
-        status.st_gid,
-        status.st_size,
-        int(status.st_atime),
-        int(status.st_mtime),
-        int(status.st_ctime),
-    )
 
 
 def _mode(text: str) -> int:
