@@ -137,6 +137,21 @@ class App:
         pids = [int(word) for word in words if word.isdigit()]
         return max(pids, default=None)
 
+    def memory_of(self, pid: int) -> SystemMemory | None:
+        """Return what the system counts as a process's memory, which stalls it for up to two seconds; None if untold.
+
+        Raises DeviceError.
+        """
+        found = read_meminfo(self._shell.run(f"dumpsys meminfo -s {pid}").text)
+        if not isinstance(found, ProcessMemory):
+            return None
+        return SystemMemory(
+            pss_bytes=found.pss_bytes,
+            swap_pss_bytes=found.swap_pss_bytes,
+            graphics_bytes=found.graphics_bytes,
+            definition="dumpsys meminfo after the last image",
+        )
+
     def exit_of(self, pid: int, *, wait_s: float = 2.0) -> Ended:
         """Return how the system says that a process of the app ended: its exit code where it just left, else why.
 

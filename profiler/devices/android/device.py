@@ -221,7 +221,7 @@ class AndroidDevice:
         folder.fetch()
         with contextlib.suppress(DeviceError):  # the next session on the phone tries again
             restore_leftover(self._run, self.phone.serial)
-        return Ended(None, None if was_stopped or address is None else self.app.exit_of(address.pid, wait_s=0))
+        return Ended(None) if was_stopped or address is None else self.app.exit_of(address.pid, wait_s=0)
 
     def _serves(self, address: RunnerAddress | None) -> bool:
         return address is not None and address.pid == self.app.pid()

@@ -113,7 +113,7 @@ class AndroidRunner:
             if self._restarted():
                 return Ended(None, RESTARTED, memory)
             if self._left():
-                return self._app.exit_of(self._pid)
+                return self._app.exit_of(self._pid)._replace(memory=memory)
             self._app.stop()
             return Ended(None, None, memory)
         except DeviceError as error:
