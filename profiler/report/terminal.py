@@ -79,7 +79,12 @@ def policy_line(summary: Summary) -> str:
 
 
 def _not_a_phone(summary: Summary) -> str:
-    return "" if summary.device.is_phone else ", on this machine, which is no phone"
+    if not summary.device.is_phone:
+        return NO_PHONE
+    return VIRTUAL if any(doubt.kind == "virtual_device" for doubt in summary.doubts) else ""
+
+
+NO_PHONE, VIRTUAL = ", on this machine, which is no phone", ", on a virtual phone"
 
 
 def _excess(margin: Margin) -> str:
