@@ -21,8 +21,9 @@ from profiler.devices.android.shell import Shell
 from profiler.records.record import Record
 from profiler.stats import Summary, summarise
 
-ROUNDS = 200
+ROUNDS = 10
 LIMIT_MS = 1.0
+BLOCK = 20
 COMMAND = "echo hello"
 KEPT = "ours, kept connection"
 
@@ -49,7 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure, print, and return 0 where the target is met."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.adb_roundtrip", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"commands each way (default: {ROUNDS})")
+    parser.add_argument(
+        "--rounds", type=int, default=ROUNDS, help=f"blocks of {BLOCK} commands each way (default: {ROUNDS})"
+    )
     options = parser.parse_args(arguments)
     report = measure(options.rounds)
     print(codec.encode(report).decode()) if options.json else _print(report, Console())
@@ -57,14 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def measure(rounds: int) -> Report:
-    """Run the command every way in turn, after three rounds that are not counted."""
+    """Run the command a block at a time each way, in turn."""
     before = load_now()
     with phone_beside() as beside:
         shell = Shell(beside.transport)
         ways = _ways(beside, shell)
-        turns = [{name: _milliseconds(run) for name, run in ways.items()} for _ in range(rounds + 3)][3:]
+        turns = [{name: _block(run) for name, run in ways.items()} for _ in range(rounds)]
         shell.close()
-    found = {name: summarise([turn[name] for turn in turns]) for name in ways}
+    found = {name: summarise([each for turn in turns for each in turn[name]]) for name in ways}
     kept = found[KEPT].median
     return Report(
         command=COMMAND,
@@ -83,6 +86,11 @@ def _ways(beside: Beside, shell: Shell) -> dict[str, Callable[[], object]]:
         "adbutils shell": lambda: f"{device.shell(COMMAND)}\n",
         "adbutils shell2, v2": lambda: device.shell2(COMMAND, v2=True).stdout,
     }
+
+
+def _block(run: Callable[[], object]) -> list[float]:
+    """Return what a block of commands takes, one by one: after the first, what the way before left behind is gone."""
+    return [_milliseconds(run) for _ in range(BLOCK + 1)][1:]
 
 
 def _milliseconds(run: Callable[[], object]) -> float:

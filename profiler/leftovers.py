@@ -105,8 +105,8 @@ def _places(session: OpenSession) -> dict[int, Place]:
 def _note(session: OpenSession, process: int, ended: Ended) -> None:
     """Add to what is known of a process how it ended, where nobody was there to see it."""
     name = LAUNCH_FILE.format(process)
-    if ended.exit is None or not (session.folder / name).is_file():
+    if ended == Ended(None) or not (session.folder / name).is_file():
         return
     launch = codec.read(session.folder / name, Launch)
     if launch.exit_code is None and launch.exit is None:
-        session.write(name, codec.encode_pretty(msgspec.structs.replace(launch, exit=ended.exit)))
+        session.write(name, codec.encode_pretty(msgspec.structs.replace(launch, exit_code=ended.code, exit=ended.exit)))

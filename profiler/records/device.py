@@ -77,7 +77,8 @@ class Conditions(Record):
     """The state a measurement started in.
 
     `cpu_frequency_limit_khz` is what the system allows the fastest core, `cpu_frequency_max_khz` what it can do.
-    `thermal_status` is Android's 0 (none) to 6 (shutdown), kept as a hint: it decides nothing.
+    `thermal_status` is Android's 0 (none) to 6 (shutdown), kept as a hint: it decides nothing. Energy by
+    rail is what the phone metered of its parts since boot.
     """
 
     power: Power
@@ -96,3 +97,4 @@ class Conditions(Record):
     screen_on: bool | None = None
     locked: bool | None = None
     uptime_s: float | None = None
+    energy_microwattseconds_by_rail: dict[str, int] | None = None

@@ -128,6 +128,7 @@ class Summary(Record):
 
     `peak_memory_bytes` is null where a process was killed; `peak_memory_at_least_bytes` is the largest peak of the
     `memory_processes` that lived to tell theirs. `energy_joules` is that of one image, by the first meter in `energy`.
+    `graphics_memory_bytes` is held by the graphics driver after the last image: it is not in the peak, nor a peak.
     """
 
     schema_version: SchemaVersion = 2
@@ -170,3 +171,4 @@ class Summary(Record):
     peak_memory_at_least_bytes: int | None = None
     memory_processes: int = 0
     energy: tuple[Energy, ...] = ()
+    graphics_memory_bytes: int | None = None

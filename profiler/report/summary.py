@@ -64,6 +64,7 @@ def summarise(run: Run, folder: Path, policy: Policy) -> Summary:
         energy_joules=run.energy[0].joules / run.energy[0].images if run.energy else None,
         energy_reason=run.energy_reason or (None if run.energy else "not measured"),
         energy=run.energy,
+        graphics_memory_bytes=_graphics(run.processes),
         thermal=_thermal(run),
         doubts=run.doubts,
         tier=_tier(tiers.judge(policy, measured(run, latency)), policy),
@@ -168,6 +169,11 @@ def _largest(readings: Iterable[MemoryReading | None], *, peak: bool = False) ->
     values = [reading.peak_bytes if peak else reading.resident_bytes for reading in readings if reading is not None]
     known = [value for value in values if value is not None]
     return max(known, default=None)
+
+
+def _graphics(processes: Sequence[ProcessRecord]) -> int | None:
+    told = [process.system_memory.graphics_bytes for process in processes if process.system_memory]
+    return max((size for size in told if size is not None), default=None)
 
 
 def _bundle(run: Run) -> BundleSummary:

@@ -11,7 +11,7 @@ from tests.phones.heat import Temperatures
 from tests.phones.model_physics import TICK_NS, TICK_S, Physics
 from tests.phones.personas import GaugeFacts, HalSensor, Persona, ZoneFacts
 
-_VOLTAGE_PER_V = {"millivolts": 1000, "microvolts": 1_000_000, "volts": 1}
+VOLTAGE_PER_V = {"millivolts": 1000, "microvolts": 1_000_000, "volts": 1}
 
 
 def sensed(persona: Persona, temperatures: Temperatures, sensor: ZoneFacts | HalSensor) -> float:
@@ -68,7 +68,7 @@ class BatteryGauge:
         return BatteryReading(
             self._current(mean_a),
             self._counter(physics.charge_c),
-            round(physics.flow.voltage_v * _VOLTAGE_PER_V[self._facts.voltage]),
+            round(physics.flow.voltage_v * VOLTAGE_PER_V[self._facts.voltage]),
             self._temperature(physics.temperatures.battery),
             round(100 * physics.cell.share(physics.charge_c)),
             PLUGGED_NUMBER[physics.plug],

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from tests.phones.memory import MemoryLedger, Process
@@ -37,7 +36,7 @@ class Ended(NamedTuple):
 
 
 class Processes:
-    """The app processes of a phone; `told` hears of each that the system ended, outside of any lock."""
+    """The app processes of a phone; those in `waiting` have ended and their real ones must be ended yet."""
 
     def __init__(self, persona: Persona, memory: MemoryLedger, truth: Truth) -> None:
         self._persona = persona
@@ -147,9 +146,6 @@ class Reason(NamedTuple):
     subreason: int
     status: int
     description: str | None
-
-
-Told = Callable[[Ended], None]
 
 
 def _exit_of(process: Process, reason: Reason, wall_ns: int) -> Exit:

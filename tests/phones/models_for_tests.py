@@ -8,6 +8,7 @@ import msgspec
 
 from profiler.clock import FakeClock
 from tests.phones.model import DeviceModel
+from tests.phones.model_processes import Ended
 from tests.phones.personas import Persona, load_persona
 
 RUNNER = "org.ondeviceprofiler.runner"
@@ -66,7 +67,10 @@ class FakeApps:
         self._packages = {RUNNER: "/data/app/~~phone/runner/base.apk"}
         self._next_pid = 5000
         self.extras: Mapping[str, str] = {}
-        model.on_end(lambda ended: self._running.pop(ended.pid, None))
+        model.on_end(self._ended)
+
+    def _ended(self, ended: Ended) -> None:
+        self._running.pop(ended.pid, None)
 
     def installed(self) -> Mapping[str, str]:
         return dict(self._packages)

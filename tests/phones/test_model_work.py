@@ -96,6 +96,13 @@ def test_memory_grows_while_loading_not_at_its_end() -> None:
     assert 0.8e9 < half < 1.6e9
 
 
+def test_a_process_is_killed_at_a_loads_highest_moment_even_if_it_is_over_in_an_instant() -> None:
+    instant = {**QUIET, "load_overhead_ns": 0, "load_bytes_per_s": 1e15, "load_transient_share": 3.0}
+    model = driven_model(persona_with("old-api29", work=instant))
+    load(model, 1_300_000_000)
+    assert [kill.why for kill in model.truth.kills] == ["low memory"]
+
+
 def test_a_sample_between_two_ticks_sees_what_has_been_read_by_then() -> None:
     model = driven_model()
     process = model.memory.processes[PID]

@@ -11,7 +11,7 @@ from profiler.catalog import policy
 from profiler.quantities import NS_PER_S
 from profiler.records import job
 from profiler.records.event import StageTime
-from profiler.records.run import ImageFile, Run
+from profiler.records.run import ImageFile, Run, SystemMemory
 from profiler.records.summary import Summary
 from profiler.report.summary import protocol_text, stage_medians, summarise
 from tests.records_for_tests import BOOT_NS, LATENCIES_NS, SHA_IMAGE, make_memory
@@ -148,6 +148,17 @@ def test_without_pairs_there_is_no_observer_effect() -> None:
 )
 def test_the_protocol_is_named_with_its_parameter(measurement: job.Measurement, text: str) -> None:
     assert protocol_text(make_run(measurement=measurement)) == text
+
+
+def test_graphics_memory_stands_apart_from_the_peak() -> None:
+    told = [
+        SystemMemory(pss_bytes=1, swap_pss_bytes=0, graphics_bytes=size, definition="meminfo") for size in (7, None)
+    ]
+    processes = tuple(make_process(process=number, system_memory=memory) for number, memory in enumerate(told))
+    summary = summary_of(processes=processes)
+    assert summary.graphics_memory_bytes == 7
+    assert summary.peak_memory_bytes == summary_of().peak_memory_bytes
+    assert summary_of().graphics_memory_bytes is None
 
 
 def test_energy_is_that_of_one_image_by_the_first_meter() -> None:

@@ -23,7 +23,7 @@ internal fun drawn(port: Port, seed: Long): Tensor {
 }
 
 private fun isPicture(port: Port): Boolean =
-    port.shape.size == 4 && port.shape[0] == 1 && port.shape[1] == 3 && port.shape[2] >= LEAST_SIDE && port.shape[3] >= LEAST_SIDE
+    port.shape.size == 4 && port.shape.take(2) == listOf(1, 3) && port.shape.drop(2).all { it >= LEAST_SIDE }
 
 /** Draw a disc before a gradient, with some noise: 0 to 255, and never blank. */
 private fun draw(tensor: Tensor, height: Int, width: Int, random: SplittableRandom) {

@@ -4,7 +4,8 @@ import java.io.IOException
 import kotlin.system.exitProcess
 import org.ondeviceprofiler.core.Runner
 
-private const val USAGE = 2
+private const val USAGE = "usage: --storage DIR --model HOST:PORT [--root DIR] [--idle-timeout SECONDS]"
+private const val WRONG_USAGE = 2
 
 /** Serve one job as an app of a virtual phone would: `--storage DIR --root DIR --model HOST:PORT`. */
 public fun main(arguments: Array<String>) {
@@ -12,8 +13,8 @@ public fun main(arguments: Array<String>) {
         try {
             Options.parse(arguments.toList())
         } catch (error: IllegalArgumentException) {
-            System.err.println("${error.message}\nusage: --storage DIR --model HOST:PORT [--root DIR] [--idle-timeout SECONDS]")
-            exitProcess(USAGE)
+            System.err.println("${error.message}\n$USAGE")
+            exitProcess(WRONG_USAGE)
         }
     exitProcess(serve(options))
 }
@@ -21,7 +22,8 @@ public fun main(arguments: Array<String>) {
 private fun serve(options: Options): Int =
     try {
         val control = ControlChannel.open(options.modelHost, options.modelPort)
-        Runner(options.storage, options.root, VirtualShell(control), options.idleTimeoutMs) { Runtime.getRuntime().halt(it) }.run()
+        val leave: (Int) -> Unit = { Runtime.getRuntime().halt(it) }
+        Runner(options.storage, options.root, VirtualShell(control), options.idleTimeoutMs, leave).run()
     } catch (error: IOException) {
         gone(error)
     } catch (error: ModelLost) {

@@ -40,7 +40,8 @@ internal class ModelledProbes(private val control: ControlChannel) : Probes {
 
     override fun energyMicrowattsecondsByRail(): Map<String, Long>? {
         val readings = control.ask("power_monitors")["readings"] as? JsonObject ?: return null
-        return readings.members.mapNotNull { (name, energy) -> (energy as? JsonInteger)?.let { name to it.value } }.toMap()
+        val known = readings.members.mapNotNull { (name, energy) -> (energy as? JsonInteger)?.let { name to it.value } }
+        return known.toMap()
     }
 
     private companion object {

@@ -22,7 +22,8 @@ internal class Options(
                 given[pair[0]] = pair[1]
             }
             val (host, port) = address(needed(given, "--model"))
-            val seconds = requireNotNull((given["--idle-timeout"] ?: "30").toDoubleOrNull()) { "--idle-timeout is no number" }
+            val idle = given["--idle-timeout"] ?: "30"
+            val seconds = requireNotNull(idle.toDoubleOrNull()) { "--idle-timeout is no number" }
             val storage = Path.of(needed(given, "--storage"))
             return Options(storage, Path.of(given["--root"] ?: "/"), host, port, (1000 * seconds).toInt())
         }

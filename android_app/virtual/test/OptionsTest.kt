@@ -12,7 +12,8 @@ class OptionsTest {
     @Test
     fun `what is given is taken, and the rest has defaults`() {
         val options = Options.parse(listOf("--model", "127.0.0.1:80", "--storage", "/a"))
-        assertEquals(listOf("/a", "/", "127.0.0.1", "80", "30000"), listOf(options.storage, options.root, options.modelHost, options.modelPort, options.idleTimeoutMs).map { it.toString() })
+        val found = options.run { listOf(storage, root, modelHost, modelPort, idleTimeoutMs) }
+        assertEquals(listOf("/a", "/", "127.0.0.1", "80", "30000"), found.map { it.toString() })
     }
 
     @Test

@@ -6,7 +6,6 @@ The battery band is our choice: full ones are heated by their charger, and some 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -21,9 +20,6 @@ from profiler.errors import DeviceError
 LEAST_PERCENT, MOST_PERCENT = 30, 80
 COOL_WITHIN_S = 600.0
 LOOK_EVERY_S = 5.0
-
-# Names that vendors give to zones near the processor or the skin; chargers, modems and the battery are others.
-_ZONE = re.compile(r"cpu|gpu|npu|tpu|soc|skin|^(?:big|mid|little|g3d|ap)(?:\b|_)", re.IGNORECASE)
 
 
 class Bars(NamedTuple):
@@ -151,5 +147,4 @@ def _hottest_zone(run: RunCommand) -> int | None:
     zones = thermal.read_thermal_zones(run(thermal.ZONES_COMMAND))
     if isinstance(zones, Unavailable):
         return None
-    readings = (zone.temperature_millicelsius for zone in zones if _ZONE.search(zone.name))
-    return max((value for value in readings if value is not None), default=None)
+    return thermal.hottest_zone_millicelsius(zones)

@@ -15,8 +15,10 @@ from profiler.devices.android.app import App
 from profiler.devices.android.content import Content
 from profiler.devices.android.cool_down import LEAST_PERCENT, check_charge, read_charge, wait_until_cool
 from profiler.devices.android.files import Files
+from profiler.devices.android.former import Former
 from profiler.devices.android.phones import Phone
 from profiler.devices.android.runner import SESSIONS, AndroidRunner, RunnerFolder
+from profiler.devices.android.settings import SettingRefused
 from profiler.devices.android.settle import restore, restore_leftover, settle
 from profiler.devices.android.shell import Shell
 from profiler.devices.android.state import State, conditions_of, read_state, refuse_faked, unit_of
@@ -108,9 +110,15 @@ class AndroidDevice:
             _tell_all(tell, self._check_charge())
             yield
         finally:
-            # A phone that is gone keeps what to restore, and the next session on it does that first.
-            with contextlib.suppress(DeviceError):
-                restore(self._run, done.former)
+            self._restore(done.former)
+
+    def _restore(self, former: Former) -> None:
+        try:
+            restore(self._run, former)
+        except SettingRefused as error:
+            self._tell(f"not restored: {error}")
+        except DeviceError:
+            pass  # a phone that is gone keeps what to restore, and the next session on it does that first
 
     def _check_charge(self) -> tuple[str, ...]:
         charge = read_charge(self._run, self.phone.serial)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeVar
 
-from profiler.devices.android import battery, clocks, memory, screen, storage, thermal
+from profiler.devices.android import battery, clocks, energy_meter, memory, screen, storage, thermal
 from profiler.devices.android.numerals import number
 from profiler.devices.android.properties import Facts
 from profiler.devices.android.shell import Shell
@@ -25,6 +25,7 @@ _COMMANDS = {
     "power": screen.POWER_COMMAND,
     "window": screen.WINDOW_COMMAND,
     "trust": screen.TRUST_COMMAND,
+    "meter": energy_meter.COMMAND,
     "uptime": "cat /proc/uptime",
     "load": "cat /proc/loadavg",
     "cores": "ls -d /sys/devices/system/cpu/cpu[0-9]*",
@@ -41,6 +42,7 @@ class State(NamedTuple):
     memory: memory.SystemMemory | Unavailable
     storage: tuple[storage.FileSystem, ...] | Unavailable
     screen: screen.Screen | Unavailable
+    meter: energy_meter.EnergyMeter | Unavailable
     uptime_s: float | None
     load_average_1m: float | None
     cores: int | None
@@ -54,14 +56,14 @@ class State(NamedTuple):
         """Return the hottest processor or skin sensor: as the thermal service has it, else the kernel's zones."""
         if isinstance(self.thermal, thermal.Thermal) and self.thermal.sensors:
             return self.thermal.hottest_millicelsius("cpu", "gpu", "npu", "soc", "skin")
-        zones = () if isinstance(self.zones, Unavailable) else self.zones
-        known = [z.temperature_millicelsius for z in zones if z.temperature_millicelsius and _of_processor(z.name)]
-        return max(known, default=None)
+        return None if isinstance(self.zones, Unavailable) else thermal.hottest_zone_millicelsius(self.zones)
 
     def battery_millicelsius(self) -> int | None:
-        """Return the battery's temperature."""
+        """Return the battery's temperature: its own, else that of the thermal service's sensor."""
         held = _or_none(self.battery, battery.Battery)
-        return held.temperature_millicelsius if held else None
+        if held is not None and held.temperature_millicelsius is not None:
+            return held.temperature_millicelsius
+        return self.thermal.hottest_millicelsius("battery") if isinstance(self.thermal, thermal.Thermal) else None
 
 
 def read_state(shell: Shell) -> State:
@@ -81,6 +83,7 @@ def state_of(said: dict[str, str]) -> State:
         memory=memory.read_system_memory(said.get("memory", "")),
         storage=storage.read_file_systems(said.get("storage", "")),
         screen=screen.read_screen(said.get("power", ""), said.get("window", ""), said.get("trust", "")),
+        meter=energy_meter.read_energy_meter(said.get("meter", "")),
         uptime_s=_first_number(said.get("uptime", "")),
         load_average_1m=_first_number(said.get("load", "")),
         cores=sum("/cpu" in line and "No such" not in line for line in said.get("cores", "").splitlines()) or None,
@@ -95,7 +98,7 @@ def refuse_faked(state: State, phone: str) -> None:
 
 def conditions_of(state: State) -> Conditions:
     """Return the record of a state."""
-    held, power = _or_none(state.battery, battery.Battery), _power(state.battery)
+    power = _power(state.battery)
     heat = _or_none(state.thermal, thermal.Thermal)
     seen = _or_none(state.screen, screen.Screen)
     fastest = _fastest(state.clocks)
@@ -112,11 +115,12 @@ def conditions_of(state: State) -> Conditions:
         power_save_source="battery saver" if seen and seen.low_power is not None else None,
         cpu_frequency_limit_khz=fastest.limit_khz if fastest else None,
         cpu_frequency_max_khz=fastest.top_khz if fastest else None,
-        battery_temperature_millicelsius=held.temperature_millicelsius if held else None,
+        battery_temperature_millicelsius=state.battery_millicelsius(),
         thermal_status=heat.status if heat else None,
         screen_on=seen.awake if seen else None,
         locked=seen.keyguard_showing if seen else None,
         uptime_s=state.uptime_s,
+        energy_microwattseconds_by_rail=None if isinstance(state.meter, Unavailable) else state.meter.by_rail(),
     )
 
 
@@ -169,11 +173,6 @@ def _why_no_temperature(state: State) -> str:
     if isinstance(state.thermal, thermal.Thermal):
         return state.thermal.no_sensors or "no sensor of processor or skin among those that the phone reads"
     return state.thermal.reason if isinstance(state.thermal, Unavailable) else "the thermal status is overridden"
-
-
-def _of_processor(zone: str) -> bool:
-    name = zone.lower()
-    return any(word in name for word in ("cpu", "soc", "skin", "gpu", "big", "little", "mid", "tsens", "ap_"))
 
 
 def _or_none(told: object, kind: type[T]) -> T | None:

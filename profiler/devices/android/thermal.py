@@ -40,6 +40,8 @@ _SECTIONS = {
     "Temperature headroom thresholds": "headroom",
     "HAL connection": "connection",
 }
+# Names that vendors give to zones; whole words of few letters, so that a "charger" holds no "ap".
+_NEAR_PROCESSOR = re.compile(r"cpu|gpu|npu|tpu|soc|skin|tsens|^(?:big|mid|little|g3d|ap)(?:\b|_)", re.IGNORECASE)
 _ENTRY = re.compile(r"(Temperature|CoolingDevice)\s*\{(.*)\}")
 _THRESHOLD_NAME = re.compile(r"(?:mName|\.name)\s*=\s*([^,}\]]+)")
 _HOT = re.compile(r"[hH]otThrottlingThresholds\s*=\s*\[([^\]]*)\]")
@@ -130,6 +132,12 @@ def read_thermal_zones(text: str) -> tuple[Zone, ...] | Unavailable:
         reasons = sorted({zone.reason for zone in zones if zone.reason})
         return Unavailable(refused(text) or "; ".join(reasons) or "no thermal zones", text)
     return zones
+
+
+def hottest_zone_millicelsius(zones: Iterable[Zone]) -> int | None:
+    """Return the hottest of the zones near the processor or the skin; chargers, modems and the battery are others."""
+    readings = (zone.temperature_millicelsius for zone in zones if _NEAR_PROCESSOR.search(zone.name))
+    return max((value for value in readings if value is not None), default=None)
 
 
 def _after(lines: Iterable[str], name: str) -> str | None:

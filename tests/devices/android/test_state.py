@@ -23,6 +23,7 @@ def test_one_command_reads_the_whole_state_of_a_phone(shell: Shell, phone: Virtu
     assert conditions.uptime_s is not None
     assert state.cores == 8
     assert conditions.screen_on is not None
+    assert "S2M_VDD_CPUCL2" in (conditions.energy_microwattseconds_by_rail or {})
 
 
 def test_a_unit_is_told_by_what_the_phone_says_and_not_by_its_serial(shell: Shell, phone: VirtualAndroid) -> None:

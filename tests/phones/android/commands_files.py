@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.phones.android.commands_system import load_averages
+from tests.phones.gauges import VOLTAGE_PER_V
 from tests.phones.memory import Process
 from tests.phones.model import DeviceModel
 from tests.phones.personas import ClusterFacts
@@ -196,13 +197,13 @@ def _power_supply(model: DeviceModel, *, readable: bool) -> Files:
         "status": _STATUS_NAMES[reading.status],
         "capacity": reading.level,
         "current_now": reading.current_now,
-        "voltage_now": round(model.physics.flow.voltage_v * 1e6),
+        "voltage_now": reading.voltage * 1_000_000 // VOLTAGE_PER_V[model.persona.gauge.voltage],
         "temp": reading.temperature,
         "charge_counter": reading.charge_counter,
         "technology": model.persona.battery.technology,
     }
     known = {name: value for name, value in values.items() if value is not None}
     uevent = "".join(f"POWER_SUPPLY_{name.upper()}={value}\n" for name, value in known.items())
-    files = {f"{_BATTERY}/{name}": f"{value}\n".encode() for name, value in known.items()}
+    files: Files = {f"{_BATTERY}/{name}": f"{value}\n".encode() for name, value in known.items()}
     files[f"{_BATTERY}/uevent"] = f"POWER_SUPPLY_NAME=battery\nPOWER_SUPPLY_TYPE=Battery\n{uevent}".encode()
     return files if readable else dict.fromkeys(files)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from tests.phones.android.streams import Stream, StreamClosed
 
@@ -20,51 +20,69 @@ class IntakeFailed(Exception):
 class Intake:
     """Write DATA messages into a file as they come, without joining or copying them; runs of zeros become holes."""
 
-    def __init__(
-        self, stream: Stream, file: int | None, room_bytes: int, taken: Callable[[int], object] = lambda size: None
-    ) -> None:
+    def __init__(self, stream: Stream, taken: Callable[[int], object] = lambda size: None) -> None:
         self._stream = stream
         self._taken = taken
-        self._file = file
-        self._room_bytes = room_bytes
+        self._file: int | None = None
+        self._room_bytes = 0
         self._pieces: list[memoryview] = []
         self._size = 0
+        self._seconds = 0
+        self._messages = self._received()
 
-    def run(self) -> int:
-        """Return the seconds that DONE carries. Raises IntakeFailed and StreamClosed."""
+    def run(self, file: int | None, room_bytes: int) -> int:
+        """Take what is sent into `file` (None: nowhere) and return the seconds that DONE carries.
+
+        Raises IntakeFailed, after which `swallow` is in place, and StreamClosed.
+        """
+        self._file, self._room_bytes = file, room_bytes
+        for piece in self._messages:
+            if piece is None:
+                self._write_out()
+            else:
+                self._pieces.append(piece)
+        self._write_out()
+        if self._file is not None:
+            os.ftruncate(self._file, self._size)  # a hole at the end has no length of its own
+        return self._seconds
+
+    def swallow(self) -> None:
+        """Read on to DONE after a failure: a host that is still writing would not see why we hung up."""
+        try:
+            for _ in self._messages:
+                pass
+        except IntakeFailed:
+            pass  # it has been told of one already
+
+    def _received(self) -> Iterator[memoryview | None]:
+        """Yield the data in pieces as they come, and None before each wait for more; what follows DONE is put back."""
         buffer = memoryview(b"")
         while True:
             if len(buffer) < REQUEST.size:
-                self._write_out()
-                buffer = self._refill(buffer)
+                yield None
+                buffer = self._refilled(buffer)
             name, length = REQUEST.unpack(buffer[: REQUEST.size])
             buffer = buffer[REQUEST.size :]
             if name == b"DONE":
+                self._seconds = length
                 self._stream.put_back(buffer)  # hosts send the next request without waiting for the answer
-                self._write_out()
-                self._end()
-                return int(length)
+                return
             if name != b"DATA":
                 raise IntakeFailed("invalid data message")
-            buffer = self._data(buffer, length)
+            while length:
+                if not buffer:
+                    yield None
+                    buffer = self._next()
+                piece, buffer = buffer[:length], buffer[length:]
+                length -= len(piece)
+                yield piece
 
-    def _refill(self, buffer: memoryview) -> memoryview:
+    def _refilled(self, buffer: memoryview) -> memoryview:
         if not buffer:
             buffer = self._next()
         if len(buffer) < REQUEST.size:
             buffer = memoryview(bytes(buffer) + self._stream.receive_exactly(REQUEST.size - len(buffer)))
         return buffer
-
-    def _data(self, buffer: memoryview, length: int) -> memoryview:
-        while True:
-            piece = buffer[:length]
-            if piece:
-                self._pieces.append(piece)
-                length -= len(piece)
-            if not length:
-                return buffer[len(piece) :]
-            self._write_out()
-            buffer = self._next()
 
     def _next(self) -> memoryview:
         piece = self._stream.receive()
@@ -96,10 +114,6 @@ class Intake:
                     rest = rest[os.write(self._file, rest) :]
         except OSError as error:
             raise IntakeFailed(f"write failed: {error.strerror}") from None
-
-    def _end(self) -> None:
-        if self._file is not None:
-            os.ftruncate(self._file, self._size)  # a hole at the end has no length of its own
 
 
 def _is_nothing(piece: memoryview) -> bool:

@@ -52,7 +52,7 @@ class Ran(NamedTuple):
 @contextmanager
 def connected(adb: Adb, persona: str = "pixel9", **more: Any) -> Iterator[Seen]:
     """A fresh phone, connected to the server and taken from its list again."""
-    with VirtualAndroid(persona, runner="python", **more) as phone:
+    with VirtualAndroid(persona, **{"runner": "python", **more}) as phone:
         seen = Seen(phone, adb)
         seen.connect()
         try:

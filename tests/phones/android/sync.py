@@ -154,12 +154,7 @@ class SyncService:
         self._send(Sending(path, mode, dry_run=bool(flags & _DRY_RUN)))
 
     def _send(self, sending: Sending) -> None:
-        try:
-            seconds = self._take_link(sending) if stat.S_ISLNK(sending.mode) else self._take_file(sending)
-        except SyncFailed as failure:
-            self._fail(str(failure))
-            self._swallow()  # a host that is still writing would not see why we hung up
-            raise StreamClosed from None
+        seconds = self._take_link(sending) if stat.S_ISLNK(sending.mode) else self._take_file(sending)
         if not sending.dry_run:
             self._files.set_time(sending.path, seconds)
         self._stream.write(REQUEST.pack(b"OKAY", 0))
@@ -181,25 +176,25 @@ class SyncService:
         return int(seconds)
 
     def _take_file(self, sending: Sending) -> int:
-        if sending.dry_run:
-            return self._intake(None, 1 << 62)
+        intake = Intake(self._stream, self._taken)
+        try:
+            return intake.run(None, 0) if sending.dry_run else self._take_into(sending, intake)
+        except (SyncFailed, IntakeFailed) as failure:
+            self._fail(str(failure))
+            intake.swallow()
+            raise StreamClosed from None
+
+    def _take_into(self, sending: Sending, intake: Intake) -> int:
         self._make_room_for(sending.path)
         free_bytes = self._free_bytes()
         file = self._create(sending)
         try:
-            return self._intake(file, free_bytes)
-        except SyncFailed:
+            return intake.run(file, free_bytes)
+        except IntakeFailed:
             self._files.remove(sending.path)
             raise
         finally:
             os.close(file)
-
-    def _intake(self, file: int | None, room_bytes: int) -> int:
-        intake = Intake(self._stream, file, room_bytes, self._taken)
-        try:
-            return intake.run()
-        except IntakeFailed as failure:
-            raise SyncFailed(str(failure)) from None
 
     def _make_room_for(self, path: str) -> None:
         status, _ = self._status(path, follow=False)
@@ -232,16 +227,6 @@ class SyncService:
             return self._files.open(sending.path, flags)
         except OSError as error:
             raise SyncFailed(f"couldn't create file: {error.strerror}") from None
-
-    def _swallow(self) -> None:
-        while True:
-            name, length = REQUEST.unpack(self._stream.receive_exactly(REQUEST.size))
-            if name != b"DATA":
-                return
-            while length:
-                length -= len(self._stream.receive(length))
-                if self._stream.closed:
-                    return
 
 
 def _framed(piece: bytes) -> bytes:

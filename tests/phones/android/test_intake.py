@@ -35,7 +35,7 @@ def taken(stream: Stream, path: Path, room_bytes: int = ROOM) -> int:
     """Take a file in; return the seconds of its end."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     try:
-        return Intake(stream, file, room_bytes).run()
+        return Intake(stream).run(file, room_bytes)
     finally:
         os.close(file)
 
@@ -75,6 +75,17 @@ def test_more_than_the_room_is_refused_and_nothing_beyond_it_written(tmp_path: P
     with pytest.raises(IntakeFailed, match="write failed: No space left on device"):
         taken(stream_of(pieces), tmp_path / "file", room_bytes=100)
     assert (tmp_path / "file").stat().st_size <= 100
+
+
+@pytest.mark.parametrize("cut", [5, 8, 70, 136, 140, 200])
+def test_after_a_failure_the_rest_is_read_to_its_end_and_no_further(tmp_path: Path, cut: int) -> None:
+    sent = messages([b"x" * 60] * 4, 1) + b"QUIT"
+    stream = stream_of([sent[:cut], sent[cut:]])
+    intake = Intake(stream)
+    with (tmp_path / "file").open("wb") as file, pytest.raises(IntakeFailed):
+        intake.run(file.fileno(), 10)
+    intake.swallow()
+    assert stream.receive() == b"QUIT"
 
 
 def test_a_message_that_is_neither_data_nor_done_is_refused(tmp_path: Path) -> None:

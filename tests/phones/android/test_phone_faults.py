@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from tests.phones.adb_server import Adb
 from tests.phones.android.adbd import Trust
 from tests.phones.android.packages import write_apk
+from tests.phones.android.phone import VirtualAndroid
 from tests.phones.android.phones_for_tests import Seen, connected
 
 TMP = "/data/local/tmp"
@@ -180,6 +182,71 @@ def test_a_full_phone_refuses_a_package(seen: Seen, tmp_path: Path) -> None:
     assert "INSTALL_FAILED_INSUFFICIENT_STORAGE" in seen.run("install", str(apk)).text
 
 
+# -- apps that end
+
+
+START = "am start -W -S -n org.ondeviceprofiler.runner/.RunnerActivity --es storage /sdcard/Download/job"
+
+
+@pytest.fixture
+def running(adb36: Adb) -> Iterator[Seen]:
+    """A phone whose runner app is a process that does nothing."""
+    with connected(adb36, runner=lambda launching: ("sleep", "600")) as seen:
+        assert "Status: ok" in seen.shell(START).stdout
+        yield seen
+
+
+def test_an_apps_process_is_the_same_on_the_phone_and_here(running: Seen) -> None:
+    (pid,) = running.phone.apps.running()
+    assert lives(pid)
+    assert running.shell("pidof org.ondeviceprofiler.runner").stdout == f"{pid}\n"
+    assert f"Pid:\t{pid}\n" in running.shell(f"cat /proc/{pid}/status").stdout
+    assert running.shell(f"kill -9 {pid}").code == 1  # it belongs to another user
+    running.shell(START)
+    (other,) = running.phone.apps.running()
+    assert other != pid
+    assert not lives(pid)
+
+
+@pytest.mark.parametrize(
+    ("end", "told"),
+    [
+        (lambda phone: phone.kill_app(), "SIGNALED"),
+        (lambda phone: phone.kill_app("crash"), "CRASH"),
+        (lambda phone: phone.kill_app("anr"), "ANR"),
+        (lambda phone: phone.kill_app("force-stop"), "USER REQUESTED"),
+        (lambda phone: use_all_memory(phone), "LOW_MEMORY|LOW MEMORY"),
+    ],
+    ids=["kill", "crash", "anr", "force-stop", "memory"],
+)
+def test_an_app_that_ends_leaves_a_reason_and_nothing_else(
+    running: Seen, end: Callable[[VirtualAndroid], None], told: str
+) -> None:
+    (pid,) = running.phone.apps.running()
+    end(running.phone)
+    assert not lives(pid)
+    assert running.shell("pidof org.ondeviceprofiler.runner").code == 1
+    assert running.shell(f"test -e /proc/{pid}").code == 1
+    exits = running.shell("dumpsys activity exit-info org.ondeviceprofiler.runner").stdout
+    assert re.search(rf"pid={pid} .*reason=\d+ \(.*({told})", exits, re.DOTALL)
+
+
+def use_all_memory(phone: VirtualAndroid) -> None:
+    """Let the app take what the phone has not."""
+    with phone.model.present():
+        for process in phone.model.memory.processes.values():
+            phone.model.memory.grow(process, 0, phone.model.memory.total_bytes)
+
+
+def test_an_app_that_is_frozen_lives_on(running: Seen) -> None:
+    (pid,) = running.phone.apps.running()
+    running.phone.freeze_app()
+    assert Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    running.phone.thaw_app()
+    running.shell("am force-stop org.ondeviceprofiler.runner")
+    assert not lives(pid)
+
+
 # -- others
 
 
@@ -218,5 +285,5 @@ def lives(pid: int) -> bool:
     """Tell whether a process runs; one that was killed may wait for its parent to hear of it."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False

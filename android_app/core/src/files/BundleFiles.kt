@@ -38,10 +38,8 @@ internal fun sha256Of(path: Path): String {
 }
 
 /** Return bytes as lower-case hex. */
-internal fun hex(bytes: ByteArray): String {
-    val digits = "0123456789abcdef"
-    return buildString { for (byte in bytes) append(digits[byte.toInt() shr 4 and 15]).append(digits[byte.toInt() and 15]) }
-}
+internal fun hex(bytes: ByteArray): String =
+    bytes.joinToString("") { (it.toInt() and 0xFF).toString(16).padStart(2, '0') }
 
 /** Read a bundle's manifest. Throws Refusal where there is none, or none that can be read. */
 internal fun loadManifest(folder: Path): Bundle {

@@ -17,9 +17,8 @@ internal class Fields(private val members: Map<String, Json>, private val path: 
     fun schemaVersion(default: Int): Int {
         val version = this["schema_version"]?.integer() ?: return default
         if (version > SCHEMA_VERSION) {
-            throw InvalidRecord(
-                "written in format $version, this runner reads up to $SCHEMA_VERSION. Install a newer runner. - at `$path`",
-            )
+            val formats = "written in format $version, this runner reads up to $SCHEMA_VERSION"
+            throw InvalidRecord("$formats. Install a newer runner. - at `$path`")
         }
         if (version < 1) throw InvalidRecord("there is no format $version - at `$path`")
         return version.toInt()

@@ -69,7 +69,7 @@ private fun appendText(out: StringBuilder, value: String) {
     for (sign in value) {
         when {
             sign == '"' || sign == '\\' -> out.append('\\').append(sign)
-            sign < ' ' -> out.append("\\u00").append("0123456789abcdef"[sign.code shr 4]).append("0123456789abcdef"[sign.code and 15])
+            sign < ' ' -> out.append("\\u00").append(sign.code.toString(16).padStart(2, '0'))
             else -> out.append(sign)
         }
     }

@@ -106,7 +106,8 @@ internal class Interpreter(
         }
 
     private fun rowsOf(name: String): Int =
-        values.getValue(name).shape.firstOrNull() ?: throw plan.broken("'$name' is a single number, no loop goes over it")
+        values.getValue(name).shape.firstOrNull()
+            ?: throw plan.broken("'$name' is a single number, no loop goes over it")
 
     private fun output(output: Output) {
         val value = values.getValue(output.value)

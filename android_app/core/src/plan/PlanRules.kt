@@ -10,7 +10,9 @@ internal fun checkPlan(plan: Plan, components: Map<String, Component>, fileConst
     // The second image finds the components as the first one left them.
     val again = PlanWalk(plan, components, known, walk.loaded)
     for (step in plan.body) again.take(step)
-    if (plan.body.lastOrNull() !is Output || walk.outputs != 1) throw plan.broken("its body must end in its only output")
+    if (plan.body.lastOrNull() !is Output || walk.outputs != 1) {
+        throw plan.broken("its body must end in its only output")
+    }
 }
 
 private fun checkConstant(plan: Plan, name: String, constant: Constant) {

@@ -26,7 +26,8 @@ internal class EnvironmentGauge(private val probes: Probes, private val clock: C
             otherCpuPercent = told<Double>("other_cpu_percent", null) { HIDDEN_WORK },
             cpuFrequencyLimitKhz = told("cpu_frequency_limit_khz", processor.limitKhz()) { clocksReason() },
             throttleCount = told<Long>("throttle_count", null) { "Android counts no throttling" },
-            batteryTemperatureMillicelsius = battery.told("battery_temperature_millicelsius") { temperatureMillicelsius },
+            batteryTemperatureMillicelsius =
+                battery.told("battery_temperature_millicelsius") { temperatureMillicelsius },
             batteryCurrentRaw = battery.told("battery_current_raw") { currentRaw },
             batteryVoltageMillivolts = battery.told("battery_voltage_millivolts") { voltageMillivolts },
             batteryChargeCounterMicroamperehours =

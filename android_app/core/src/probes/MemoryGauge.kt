@@ -1,6 +1,6 @@
 package org.ondeviceprofiler.core
 
-/** Reads this process's memory; its peak is the larger of the kernel's mark and every sample, swapped pages included. */
+/** Reads this process's memory; its peak is the largest of the kernel's mark and all samples, swapped pages too. */
 internal class MemoryGauge(private val probes: Probes, private val clock: Clock) {
     private var largestBytes = 0L
 

@@ -5,7 +5,8 @@ internal class Tracer(private val journal: Journal, sampling: Sampling, shell: S
     val memory = MemoryGauge(shell.probes, shell.clock)
     val environment = EnvironmentGauge(shell.probes, shell.clock)
     private val memorySampler = Sampler(shell.ticker, interval(sampling.memoryIntervalMs), memory::sample)
-    private val environmentSampler = Sampler(shell.ticker, interval(sampling.environmentIntervalMs), environment::sample)
+    private val environmentSampler =
+        Sampler(shell.ticker, interval(sampling.environmentIntervalMs), environment::sample)
 
     /** Sample from now on. */
     fun resume() {

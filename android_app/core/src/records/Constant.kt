@@ -7,7 +7,11 @@ internal data class Constant(val dtype: DType, val shape: List<Int>, val values:
     companion object {
         fun read(value: Value): Constant =
             value.record {
-                Constant(need("dtype").word(DType.entries), need("shape").list { int() }, need("values").list { real() })
+                Constant(
+                    need("dtype").word(DType.entries),
+                    need("shape").list { int() },
+                    need("values").list { real() },
+                )
             }
     }
 }

@@ -1,6 +1,6 @@
 package org.ondeviceprofiler.core
 
-/** End the iteration: turn a float image [1, 3, height, width] of 0–255 into uint8 RGB rows, or leave a tensor as it is. */
+/** End the iteration: make uint8 RGB rows of a float image [1, 3, height, width] of 0–255, or leave a tensor as it is. */
 internal data class Output(val value: String, val stage: String, val media: Media = Media.IMAGE) : PlanStep {
     override fun toJson(): JsonObject =
         jsonOf("kind" to "output", "value" to value, "stage" to stage, "media" to media)

@@ -1,6 +1,9 @@
 package org.ondeviceprofiler.core
 
-/** Samples gathered since the last trace, written between iterations; `missing` says for each gauge without reading why. */
+/**
+ * Samples gathered since the last trace, written between iterations; `missing` says for each gauge that has no reading
+ * why.
+ */
 internal data class Trace(
     override val stamp: Stamp,
     val memory: List<MemorySample>,

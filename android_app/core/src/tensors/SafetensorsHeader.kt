@@ -28,7 +28,8 @@ internal class SafetensorsHeader private constructor(val entries: List<Safetenso
             val bytes = ByteBuffer.allocate(LENGTH_BYTES).order(ByteOrder.LITTLE_ENDIAN)
             readFully(channel, 0, bytes)
             val length = bytes.getLong(0)
-            if (length < 0 || length > channel.size() - LENGTH_BYTES) throw broken(path, "its header leads past its end")
+            val most = channel.size() - LENGTH_BYTES
+            if (length !in 0..most) throw broken(path, "its header leads past its end")
             if (length > MOST_BYTES) throw broken(path, "its header has $length bytes, more than $MOST_BYTES")
             return length
         }
@@ -71,7 +72,8 @@ internal class SafetensorsHeader private constructor(val entries: List<Safetenso
         private fun checkLayout(entries: List<SafetensorsEntry>, dataBytes: Long, path: Path) {
             var end = 0L
             for (entry in entries.sortedWith(compareBy({ it.begin }, { it.end }))) {
-                if (entry.begin != end) throw broken(path, "'${entry.name}' begins at ${entry.begin} where $end was due")
+                val begin = entry.begin
+                if (begin != end) throw broken(path, "'${entry.name}' begins at $begin where $end was due")
                 end = entry.end
             }
             if (end != dataBytes) throw broken(path, "its tensors have $end bytes, the file $dataBytes")

@@ -14,7 +14,8 @@ internal class JobFiles(private val job: Job, private val files: DeviceFiles) {
         for (port in job.plan.inputs) {
             val tensor = tensors[port.name] ?: throw Refusal("$path has no input '${port.name}'")
             if (tensor.dtype != port.dtype || tensor.shape != port.shape) {
-                throw Refusal("$path: '${port.name}' is ${tensor.dtype.word} ${tensor.shape}, the plan takes ${port.dtype.word} ${port.shape}")
+                val found = "'${port.name}' is ${tensor.dtype.word} ${tensor.shape}"
+                throw Refusal("$path: $found, the plan takes ${port.dtype.word} ${port.shape}")
             }
         }
         return tensors

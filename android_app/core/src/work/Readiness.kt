@@ -29,7 +29,8 @@ internal class Readiness(
     private fun tooSlow(): String? {
         val ratio = if (coolCanaryNs > 0) canaryNs().toDouble() / coolCanaryNs else 1.0
         if (ratio <= CANARY_RATIO) return null
-        return "the processor is ${String.format(Locale.ROOT, "%.0f", 100 * (ratio - 1))} % slower than when the job began"
+        val percent = String.format(Locale.ROOT, "%.0f", 100 * (ratio - 1))
+        return "the processor is $percent % slower than when the job began"
     }
 
     private fun degrees(millicelsius: Long): String = String.format(Locale.ROOT, "%.1f", millicelsius / 1000.0)

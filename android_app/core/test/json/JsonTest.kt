@@ -13,9 +13,8 @@ class JsonTest {
 
     @Test
     fun `what is written again means the same`() {
-        for (text in listOf("{}", "[]", "null", "true", "[false,-0,1.5,{\"a\":[]}]", "\"\\\"\\\\\\u0001é𝄞\"", "9223372036854775807")) {
-            assertEquals(text.replace("-0,", "0,"), again(text))
-        }
+        val texts = listOf("{}", "[]", "null", "true", "[false,-0,1.5,{\"a\":[]}]", "\"\\\"\\\\\\u0001é𝄞\"", "9223372036854775807")
+        for (text in texts) assertEquals(text.replace("-0,", "0,"), again(text))
         assertEquals("\"\\\"\\\\/\\u0008\\u000c\\u000a\\u000d\\u0009é𝄞\"", again(" \"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\ud834\\udd1e\" "))
     }
 

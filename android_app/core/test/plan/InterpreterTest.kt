@@ -31,8 +31,11 @@ class InterpreterTest {
         }
     }
 
-    private fun interpreter(engine: Engine, plan: Plan = Examples.plan(), watcher: Watcher = Notes()) =
-        Interpreter(plan, Examples.bundle().components, Paths.get("nowhere"), constantsOf(plan, Paths.get("nowhere")), engine, watcher, clock)
+    private fun interpreter(engine: Engine, plan: Plan = Examples.plan(), watcher: Watcher = Notes()): Interpreter {
+        val folder = Paths.get("nowhere")
+        val constants = constantsOf(plan, folder)
+        return Interpreter(plan, Examples.bundle().components, folder, constants, engine, watcher, clock)
+    }
 
     private fun withLoop(change: (Loop) -> Loop): Plan {
         val plan = Examples.plan()

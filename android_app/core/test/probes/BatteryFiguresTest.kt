@@ -12,7 +12,10 @@ class BatteryFiguresTest {
     fun `what is documented is taken as it is`() {
         val figures = BatteryFigures(honest)
         assertEquals(57.0, figures.percent ?: 0.0, 0.0)
-        assertEquals(listOf(-412_000L, 4012L, 29_300L, 2_900_000L), figures.run { listOf(currentRaw, voltageMillivolts, temperatureMillicelsius, chargeMicroamperehours) })
+        assertEquals(-412_000L, figures.currentRaw)
+        assertEquals(4012L, figures.voltageMillivolts)
+        assertEquals(29_300L, figures.temperatureMillicelsius)
+        assertEquals(2_900_000L, figures.chargeMicroamperehours)
         assertEquals(false, figures.external)
         assertEquals(true, BatteryFigures(honest.copy(plugged = 4)).external)
     }
@@ -20,7 +23,7 @@ class BatteryFiguresTest {
     @Test
     fun `volts are told by what a cell can have`() {
         assertEquals(4012L, BatteryFigures(honest.copy(voltageMillivolts = 4_012_345)).voltageMillivolts)
-        val words = mapOf(4L to "in whole volts: too coarse", 0L to "impossible", -4012L to "impossible", 400L to "impossible", 40_123_456L to "impossible")
+        val words = listOf(0L, -4012L, 400L, 40_123_456L).associateWith { "impossible" } + (4L to "in whole volts: too coarse")
         for ((value, reason) in words) {
             val figures = BatteryFigures(honest.copy(voltageMillivolts = value))
             assertNull(figures.voltageMillivolts)

@@ -113,8 +113,9 @@ class ServerTest {
         runner.host().use { host ->
             host.say(Inspect(listOf("abc", path.toString(), "nothing", "bundle")))
             val hash = sha256Of(path)
-            val receipts = listOf(Receipt("abc", 3, hash), Receipt(path.toString(), 3, hash), Receipt("nothing", null, null), Receipt("bundle", null, null))
-            assertEquals(Inspection(receipts), host.hearsReply())
+            val there = listOf("abc", path.toString()).map { Receipt(it, 3, hash) }
+            val missing = listOf("nothing", "bundle").map { Receipt(it, null, null) }
+            assertEquals(Inspection(there + missing), host.hearsReply())
         }
     }
 

@@ -190,12 +190,16 @@ class WorkTest {
         assertEquals(10 * NS_PER_S, rest.endBootNs - rest.startBootNs)
         assertEquals(Phase.WARMUP, (events.takeWhile { it != rest }.last { it is IterationDone } as IterationDone).phase)
         val told = events.filterIsInstance<Waiting>().map { it.reason }.distinct()
-        assertEquals(listOf("unplug the device: the timed images are to run on its battery", "a rest of 10 s, as a baseline for energy"), told)
+        val unplug = "unplug the device: the timed images are to run on its battery"
+        assertEquals(listOf(unplug, "a rest of 10 s, as a baseline for energy"), told)
     }
 
     @Test
     fun `a cable that stays, or cannot be told, ends an untethered job`() {
-        val reasons = mapOf(2L to "not_ready: still on external power after 600 s of waiting", null to "not_ready: the device does not tell whether it is on external power")
+        val reasons = mapOf(
+            2L to "not_ready: still on external power after 600 s of waiting",
+            null to "not_ready: the device does not tell whether it is on external power",
+        )
         for ((plugged, reason) in reasons) {
             Files.deleteIfExists(storage.resolve("events.jsonl"))
             val shell = FakeShell(clock, FakeEngine(clock))
