@@ -12,7 +12,7 @@ from profiler.records.event import Idle, IterationDone, Waiting
 from profiler.records.job import Measurement, Sampling
 from profiler.records.run import Run
 from profiler.session import Order, Progress
-from tests.devices.android.faults_for_tests import at_event, check_whole, sessions, with_parameters
+from tests.devices.android.faults_for_tests import at_event, check_whole, with_parameters
 from tests.devices.android.phones_for_tests import Desk
 from tests.phones.android.phone import VirtualAndroid
 from tests.small_bundle import build_small_bundle, make_order
