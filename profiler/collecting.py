@@ -144,7 +144,16 @@ def _energy(run: Run, traces: Sequence[ProcessTrace], processes: Sequence[Journa
     """Find what the timed images drew: they are the last process's."""
     images = [sample for sample in run.iterations if sample.phase == "timed"]
     rests = [(event.start_boot_ns, event.end_boot_ns) for event in _of(processes[-1], Rest)] if processes else []
-    return energy.energy(images, traces[-1].environment if traces else (), rests[-1] if rests else None)
+    samples = traces[-1].environment if traces else ()
+    return energy.energy(images, samples, rests[-1] if rests else None, no_battery=_lost_power(run))
+
+
+def _lost_power(run: Run) -> str | None:
+    """Return why a power state that was known at the start is not at the end, as where somebody overrode it."""
+    if run.conditions_after is None or run.conditions.power.external_power is None:
+        return None
+    after = run.conditions_after.power
+    return None if after.external_power is not None else f"at the end of the run, {after.reason or 'it is unknown'}"
 
 
 def _temperature(processes: Sequence[Journalled]) -> dict[str, Any]:

@@ -33,6 +33,7 @@ SHORT = (
     "use --protocol sustained, or more --repeats"
 )
 NO_GAUGE = "the device tells neither its battery's current and charge nor what its parts draw"
+NO_VOLTAGE = "the device does not tell its battery's voltage, without which charge is no energy"
 UNCALIBRATED = "the unit and sign of the battery's current are unknown: no charge counter moved to check them by"
 
 
@@ -60,13 +61,22 @@ class Found(NamedTuple):
     reason: str | None
 
 
-def energy(images: Sequence[IterationSample], samples: Sequence[EnvironmentSample], rest: Span | None) -> Found:
-    """Return what the timed images drew; `rest` is when the device idled before them, in boot ns."""
+def energy(
+    images: Sequence[IterationSample],
+    samples: Sequence[EnvironmentSample],
+    rest: Span | None,
+    *,
+    no_battery: str | None = None,
+) -> Found:
+    """Return what the timed images drew; `rest` is when the device idled before them, in boot ns.
+
+    `no_battery` is why nothing that the battery says can be believed.
+    """
     if not images:
         return Found((), "no image was timed")
     found: list[Energy] = []
-    reasons: list[str] = []
-    for meter in (_power_rails, _battery):
+    reasons = [] if no_battery is None else [no_battery]
+    for meter in (_power_rails, _battery) if no_battery is None else (_power_rails,):
         try:
             found += meter(images, samples, rest)
         except Unknown as unknown:
@@ -101,12 +111,13 @@ def _power_rails(
 def _battery(
     images: Sequence[IterationSample], samples: Sequence[EnvironmentSample], rest: Span | None
 ) -> list[Energy]:
-    held = [s for s in _unplugged(samples) if s.battery_voltage_millivolts]
+    unplugged = _unplugged(samples)
+    held = [s for s in unplugged if s.battery_voltage_millivolts]
     current = [s for s in held if s.battery_current_raw is not None]
     if not any(s.battery_current_raw is not None or s.battery_charge_counter_microamperehours for s in samples):
         raise Unknown(NO_GAUGE)
     if not held:
-        raise Unknown(PLUGGED)
+        raise Unknown(NO_VOLTAGE if unplugged else PLUGGED)
     window = _window(images, (held[0].device_boot_ns, held[-1].device_boot_ns))
     counter = _Counter(held)
     gauge = _Current(current) if any(s.battery_current_raw for s in current) else None

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from profiler.energy import NO_GAUGE, PLUGGED, SHORT, UNCALIBRATED, Found, energy
+from profiler.energy import NO_GAUGE, NO_VOLTAGE, PLUGGED, SHORT, UNCALIBRATED, Found, energy
 from profiler.quantities import NS_PER_S
 from profiler.records.event import EnvironmentSample
 from profiler.records.run import IterationSample
@@ -180,3 +180,12 @@ def test_no_pace_or_step_of_a_consistent_battery_misleads(
 ) -> None:
     for joules in only(energy(images(), readings(Gauges(per_microampere, sign, refresh_s, step)), None)).values():
         assert joules == pytest.approx(TRUE_JOULES, rel=0.03)
+
+
+def test_a_battery_without_a_voltage_is_not_called_plugged_in() -> None:
+    samples = [replace(sample, battery_voltage_millivolts=None) for sample in readings(Gauges())]
+    assert energy(images(), samples, REST) == Found((), NO_VOLTAGE)
+
+
+def test_a_battery_that_is_not_to_be_believed_gives_no_energy_however_good_its_readings() -> None:
+    assert energy(images(), readings(Gauges()), REST, no_battery="somebody faked it") == Found((), "somebody faked it")

@@ -11,7 +11,7 @@ from profiler.quantities import format_bytes, format_ns
 from profiler.records.summary import LatencySummary, Summary
 from profiler.report.entry import Entry
 from profiler.report.facts import guidance
-from profiler.report.terminal import failure, image_size, tier_line
+from profiler.report.terminal import NO_PHONE, VIRTUAL, failure, image_size, tier_line
 from profiler.validity import same_image
 
 
@@ -136,7 +136,7 @@ def _why(summary: Summary) -> str:
     """Return the answer without what the tier's own line says already."""
     said = tier_line(summary).removesuffix(".")
     without = said.removeprefix(f"Tier {summary.tier.tier}").removeprefix(", the best")
-    return without.removeprefix(", on this machine, which is no phone").lstrip(":., ") or said
+    return without.removeprefix(NO_PHONE).removeprefix(VIRTUAL).lstrip(":., ") or said
 
 
 def _cold(entry: Entry, median_ns: float | None) -> str:

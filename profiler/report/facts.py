@@ -7,9 +7,9 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from profiler.quantities import NS_PER_S, format_bytes, format_ns
-from profiler.records.run import Run
+from profiler.records.run import Energy, Run
 from profiler.records.summary import LatencySummary, Summary
-from profiler.report.terminal import image_size, precision, withheld
+from profiler.report.terminal import METERS, image_size, precision, withheld
 
 Row = tuple[str, str]
 
@@ -30,8 +30,19 @@ class Grid(NamedTuple):
 
 
 def tiles(summary: Summary) -> list[Tile]:
-    """Return latency, peak memory and size, each with n and spread."""
-    return [_latency_tile(summary), _memory_tile(summary), _size_tile(summary)]
+    """Return latency, peak memory and size, each with n and spread, and energy where it was measured."""
+    energy = [_energy_tile(summary.energy[0])] if summary.energy else []
+    return [_latency_tile(summary), _memory_tile(summary), _size_tile(summary), *energy]
+
+
+def _energy_tile(found: Energy) -> Tile:
+    rest = () if found.rest_watts is None else (f"{found.rest_watts:.3g} W at rest before, not subtracted",)
+    notes = (
+        f"an image, mean of {found.images}; {METERS[found.source]}",
+        f"{found.joules / found.window_s:.3g} W over {found.window_s:.0f} s",
+        *rest,
+    )
+    return Tile("Energy", f"{found.joules / found.images:.3g} J", notes)
 
 
 def _latency_tile(summary: Summary) -> Tile:

@@ -103,13 +103,25 @@ def _slice(name: str, start_ns: int, duration_ns: int, where: Event, args: Event
     return {"ph": "X", "name": name, "ts": start_ns / NS_PER_US, "dur": duration_ns / NS_PER_US, **where, "args": args}
 
 
+def _scaled(field: str, divisor: float) -> Callable[[EnvironmentSample], float | None]:
+    def read(sample: EnvironmentSample) -> float | None:
+        value = getattr(sample, field)
+        return None if value is None else value / divisor
+
+    return read
+
+
 _COUNTERS: tuple[tuple[str, str, Callable[[EnvironmentSample], float | None]], ...] = (
-    ("temperature", "°C", lambda s: None if s.temperature_millicelsius is None else s.temperature_millicelsius / 1000),
-    ("battery", "%", lambda s: s.battery_percent),
-    ("processor clock", "MHz", lambda s: None if s.cpu_frequency_khz is None else s.cpu_frequency_khz / 1000),
-    ("clock limit", "MHz", lambda s: None if s.cpu_frequency_limit_khz is None else s.cpu_frequency_limit_khz / 1000),
-    ("this runner", "% of a core", lambda s: s.own_cpu_percent),
-    ("everything else", "% of a core", lambda s: s.other_cpu_percent),
+    ("temperature", "°C", _scaled("temperature_millicelsius", 1000)),
+    ("battery temperature", "°C", _scaled("battery_temperature_millicelsius", 1000)),
+    ("thermal headroom", "1 is severe", _scaled("thermal_headroom", 1)),
+    ("battery", "%", _scaled("battery_percent", 1)),
+    ("battery voltage", "V", _scaled("battery_voltage_millivolts", 1000)),
+    ("battery current", "as told", _scaled("battery_current_raw", 1)),
+    ("processor clock", "MHz", _scaled("cpu_frequency_khz", 1000)),
+    ("clock limit", "MHz", _scaled("cpu_frequency_limit_khz", 1000)),
+    ("this runner", "% of a core", _scaled("own_cpu_percent", 1)),
+    ("everything else", "% of a core", _scaled("other_cpu_percent", 1)),
 )
 
 

@@ -79,7 +79,12 @@ def policy_line(summary: Summary) -> str:
 
 
 def _not_a_phone(summary: Summary) -> str:
-    return "" if summary.device.is_phone else ", on this machine, which is no phone"
+    if not summary.device.is_phone:
+        return NO_PHONE
+    return VIRTUAL if any(doubt.kind == "virtual_device" for doubt in summary.doubts) else ""
+
+
+NO_PHONE, VIRTUAL = ", on this machine, which is no phone", ", on a virtual phone"
 
 
 def _excess(margin: Margin) -> str:
@@ -155,7 +160,7 @@ def rows(summary: Summary) -> Iterator[tuple[str, str]]:
     yield "licence", f"{summary.licence.name}, commercial use {summary.licence.commercial_use}"
 
 
-_METERS = {
+METERS = {
     "power_rails": "power rails",
     "charge_counter": "the battery's charge counter",
     "battery_current": "the battery's current",
@@ -173,7 +178,7 @@ def _energy(found: Energy) -> str:
     image = f"{found.joules / found.images:.3g} J an image"
     rest = f", {found.rest_watts:.3g} W at rest" if found.rest_watts is not None else ""
     return (
-        f"{image} ({found.joules / found.window_s:.3g} W{rest}), {_METERS[found.source]}, "
+        f"{image} ({found.joules / found.window_s:.3g} W{rest}), {METERS[found.source]}, "
         f"{counted(found.readings, 'reading')} in {found.window_s:.3g} s; {found.evidence}"
     )
 

@@ -33,6 +33,7 @@ from profiler.records.event import (
     Waiting,
 )
 from profiler.records.job import Job
+from profiler.records.plan import Port
 from profiler.runner import canary
 from profiler.runner.engines.engine import Engine, EngineFailure
 from profiler.runner.gauges import MemoryGauge, WorkGauge, usable_cores
@@ -174,7 +175,10 @@ class Work:
         path = self._locate(self._job.inputs.path)
         if sha256_of(path) != self._job.inputs.sha256:
             raise ProfilerError(f"{path} is not the input file that the job names")
-        return dict(load_file(str(path)))
+        tensors = dict(load_file(str(path)))
+        for port in self._job.plan.inputs:
+            _check_input(path, port, tensors.get(port.name))
+        return tensors
 
     def _interpreter(self) -> Interpreter:
         bundle_folder = self._locate(self._job.bundle)
@@ -277,6 +281,14 @@ class Work:
             phase=phase,
             iteration=number,
         )
+
+
+def _check_input(path: Path, port: Port, tensor: npt.NDArray[Any] | None) -> None:
+    if tensor is None:
+        raise ProfilerError(f"{path} has no input {port.name!r}")
+    if (tensor.dtype.name, tensor.shape) != (port.dtype, port.shape):
+        found = f"{port.name!r} is {tensor.dtype.name} {list(tensor.shape)}"
+        raise ProfilerError(f"{path}: {found}, the plan takes {port.dtype} {list(port.shape)}")
 
 
 def _check_finite(values: npt.NDArray[Any], what: str) -> None:

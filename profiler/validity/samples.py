@@ -112,6 +112,8 @@ def _outlier_advice(evidence: Evidence, found: tuple[int, ...]) -> str:
         return "Other work ran meanwhile: stop it and measure again."
     if set(found) == set(range(len(found))):
         return f"They come first: raise --warmups, which was {evidence.run.settings.warmups}."
+    if evidence.trend is not None and evidence.trend.slower:
+        return "They come with the slowdown told of below: quote the curve, not one median."
     return "Something else used the device now and then: look for timers and updates, and measure again."
 
 

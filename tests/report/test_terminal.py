@@ -92,6 +92,14 @@ def test_the_best_tier_tells_what_is_closest_to_its_limit() -> None:
     assert re.search(r"\(\d[\d.]* %, \d[\d.]* \w+ left\)", " ".join(text.split()))
 
 
+def test_the_tier_of_a_virtual_phone_says_so_at_once() -> None:
+    phone = replace(make_unit(is_phone=True, virtual=True), profile="pixel9")
+    run = make_run(unit=phone)
+    run = replace(run, doubts=doubts(run, ()))
+    line = tier_line(summarise(run, Path(), policy("moi-bench")))
+    assert line.startswith("Tier D4, the best, on a virtual phone. Closest to its limit: ")
+
+
 def test_a_lower_tier_tells_what_keeps_it_from_the_next() -> None:
     run = make_run(processes=(make_process(memory=make_memory(peak_bytes=3 * 1024**3)),))
     line = tier_line(summarise(run, Path(), policy("moi-bench")))

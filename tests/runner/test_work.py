@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 from PIL import Image
+from safetensors.numpy import load_file, save_file
 
+from profiler.bundle_files import sha256_of
 from profiler.clock import FakeClock
 from profiler.inputs import Wishes
 from profiler.journal import JOURNAL_FILE, Journal, read_journal
@@ -254,6 +256,25 @@ def test_inputs_other_than_the_jobs_are_refused(small_bundle: Path, tmp_path: Pa
     stop = stop_of(do(wrong, tmp_path))
     assert stop.outcome == "refused"
     assert "is not the input file that the job names" in (stop.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda tensors: {"prompt_ids": tensors["prompt_ids"]}, "has no input 'noise'"),
+        (lambda tensors: {**tensors, "noise": tensors["noise"].astype(np.float64)}, "'noise' is float64 [1, 4, 4, 4]"),
+        (lambda tensors: {**tensors, "noise": tensors["noise"][..., :3].copy()}, "'noise' is float32 [1, 4, 4, 3]"),
+    ],
+)
+def test_inputs_that_the_plan_cannot_take_are_refused_by_name(
+    small_bundle: Path, tmp_path: Path, change: Callable[[dict[str, Any]], dict[str, Any]], says: str
+) -> None:
+    job = make_small_job(small_bundle, tmp_path)
+    path = tmp_path / "other.safetensors"
+    save_file(change(load_file(tmp_path / job.inputs.path)), path)
+    stop = stop_of(do(replace(job, inputs=InputFile(path=path.name, sha256=sha256_of(path))), tmp_path))
+    assert stop.outcome == "refused"
+    assert says in (stop.reason or "")
 
 
 def test_a_bundle_other_than_the_jobs_is_refused(small_bundle: Path, tmp_path: Path) -> None:

@@ -19,6 +19,13 @@ def test_a_device_without_battery_or_off_the_cable_is_not_charging(power: Power)
     assert kinds(sound_run(conditions=make_conditions(power=power))) == []
 
 
+def test_an_untethered_run_began_on_the_cable_but_was_not_timed_on_it() -> None:
+    mains = make_conditions(power=Power(battery_percent=80.0, external_power=True))
+    phone = make_unit(is_phone=True)
+    assert kinds(sound_run(unit=phone, conditions=mains)) == ["charging"]
+    assert kinds(sound_run(unit=phone, conditions=mains, settings=make_settings(untethered=True))) == []
+
+
 def test_a_laptop_on_mains_is_as_it_should_be_and_on_battery_is_not() -> None:
     laptop = make_unit(is_phone=False)
     mains = make_conditions(power=Power(battery_percent=80.0, external_power=True))

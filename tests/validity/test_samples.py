@@ -60,6 +60,7 @@ def test_a_single_outlier_in_twenty_is_none_of_the_medians_business() -> None:
         ([3.0, 2.5] + [1.0] * 18, 0.0, "raise --warmups, which was 1"),
         ([1.0] * 8 + [3.0, 2.5] + [1.0] * 10, 0.0, "look for timers"),
         ([1.0] * 8 + [3.0, 2.5] + [1.0] * 10, 90.0, "Other work ran meanwhile"),
+        ([1.0] * 18 + [1.3, 1.3], 0.0, "look for timers"),
     ],
 )
 def test_advice_on_outliers_depends_on_where_they_are_and_what_else_ran(
@@ -69,6 +70,11 @@ def test_advice_on_outliers_depends_on_where_they_are_and_what_else_ran(
     doubt = found("outliers", run, trace(environment(other_cpu_percent=others)))
     assert "2 of 20 images" in doubt.detail
     assert told in doubt.advice
+
+
+def test_outliers_of_a_device_that_slowed_down_are_its_slow_images() -> None:
+    doubt = found("outliers", run_of(noisy(40, factor=[1.0] * 28 + [1.3] * 12)))
+    assert "slowdown told of below" in doubt.advice
 
 
 @pytest.mark.parametrize(("others", "told"), [(0.0, "something slowed most images down"), (90.0, "other work paused")])

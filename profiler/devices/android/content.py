@@ -200,8 +200,7 @@ class Content:
             raise DeviceError(
                 f"the phone has {format_bytes(free)} free, and the bundle needs {format_bytes(needed)} more and"
                 f" {format_bytes(self._margin_bytes)} to spare",
-                hint="Delete files or apps on the phone, or old bundles:"
-                " adb shell rm -r /data/local/tmp/ondevice-profiler",
+                hint=f"Delete files or apps on it, or all bundles: adb shell rm -rf {self._folder}",
             )
 
     def _send(self, source: Path, part: str, lacking: Sequence[BundleFile], progress: Progress | None) -> None:

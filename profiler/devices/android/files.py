@@ -179,7 +179,7 @@ class Files:
 
 
 _HINTS = {
-    "No space left": "Make room on the phone, or remove old bundles: adb shell rm -r /data/local/tmp/ondevice-profiler",
+    "No space left": "Delete files or apps on the phone, then try again.",
     "Permission denied": "Only /data/local/tmp and shared storage can be written without root.",
     "Read-only": "Only /data/local/tmp and shared storage can be written without root.",
     "nothing moved": "Replug the cable; if that does not help, restart the phone.",

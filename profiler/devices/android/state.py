@@ -154,7 +154,7 @@ def _parts(said: str) -> dict[str, str]:
 
 def _power(told: battery.Battery | Faked | Unavailable) -> Power:
     if isinstance(told, Faked):
-        return Power(battery_percent=None, external_power=None, reason=f"{told.what} is overridden")
+        return Power(battery_percent=None, external_power=None, reason=f"{told.what} is faked")
     if isinstance(told, Unavailable):
         return Power(battery_percent=None, external_power=None, reason=told.reason)
     return Power(

@@ -29,6 +29,13 @@ _GAUGES = {
     "own_cpu_percent": "use by this runner",
     "other_cpu_percent": "use by everything else",
     "throttle_count": "count of slow-downs by heat",
+    "battery_temperature_millicelsius": "battery temperature",
+    "battery_current_raw": "battery current",
+    "battery_voltage_millivolts": "battery voltage",
+    "battery_charge_counter_microamperehours": "charge counter",
+    "thermal_headroom": "thermal headroom",
+    "thermal_status": "thermal status",
+    "energy_microwattseconds_by_rail": "power rails",
 }
 Reading = Callable[[EnvironmentSample], float | None]
 Points = list[tuple[int, float]]
@@ -78,7 +85,17 @@ def _panels(run: Run, traces: Sequence[ProcessTrace]) -> Iterator[_Panel]:
         return _Line(words, points, light(colour), dashed)
 
     candidates = [
-        _Panel("temperature", "°C", [line("", "series-2", _scaled("temperature_millicelsius", 1000))], False, 4),
+        _Panel(
+            "temperature",
+            "°C",
+            [
+                line("processor", "series-2", _scaled("temperature_millicelsius", 1000)),
+                line("battery", "series-3", _scaled("battery_temperature_millicelsius", 1000), True),
+            ],
+            False,
+            4,
+        ),
+        _Panel("thermal headroom", "1 is severe", [line("", "series-6", _scaled("thermal_headroom", 1))], True),
         _Panel("battery", "%", [line("", "series-3", _scaled("battery_percent", 1))], False, 4),
         _Panel(
             "processor clock",

@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
+from profiler import codec
+from profiler.bundle_files import MANIFEST, load_manifest
 from profiler.cli import main
 from profiler.clock import Deadline, RealClock
 from profiler.devices.android.phones import find_phones
@@ -121,3 +124,12 @@ def check_whole(store: Store, run_id: str) -> None:
     check_kept(store, run_id)
     assert half_written(store.root) == []
     assert any(image.role == "output" for image in store.load(run_id).images)
+
+
+def with_parameters(bundle: Path, count: int) -> Path:
+    """Let a bundle's denoiser have so many parameters: by them a synthetic runner reckons time and memory."""
+    manifest = load_manifest(bundle)
+    denoiser = replace(manifest.components["denoiser"], parameters=count)
+    manifest = replace(manifest, components={**manifest.components, "denoiser": denoiser})
+    (bundle / MANIFEST).write_bytes(codec.encode_pretty(manifest))
+    return bundle

@@ -11,10 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from profiler import codec
-from profiler.bundle_files import MANIFEST, load_manifest
 from profiler.records.message import PROTOCOL_VERSION, Refused, RunnerHello
 from profiler.records.record import Record
-from tests.devices.android.faults_for_tests import CommandLine, sessions, until
+from tests.devices.android.faults_for_tests import CommandLine, sessions, until, with_parameters
 from tests.devices.android.phones_for_tests import Desk
 from tests.phones.android.apps import Launching, RunnerArgv, python_runner
 from tests.phones.android.packages import write_apk
@@ -99,11 +98,7 @@ def test_a_model_that_needs_more_memory_than_there_is_has_failed_with_the_phones
     desk: Desk, tmp_path: Path, persona: str
 ) -> None:
     """One of them tells that memory ran out; on the other it looks like any signal, and only the log says more."""
-    bundle = build_small_bundle(tmp_path / "large")
-    manifest = load_manifest(bundle)
-    denoiser = replace(manifest.components["denoiser"], parameters=50_000_000_000)
-    manifest = replace(manifest, components={**manifest.components, "denoiser": denoiser})
-    (bundle / MANIFEST).write_bytes(codec.encode_pretty(manifest))
+    bundle = with_parameters(build_small_bundle(tmp_path / "large"), 50_000_000_000)
     with VirtualAndroid(persona, runner="kotlin") as phone:
         run = desk.measure(phone, make_order(bundle))
         print(run.outcome, run.reason, run.component, run.stage, run.processes[0].exit)

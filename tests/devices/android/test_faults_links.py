@@ -47,6 +47,17 @@ def own_adb(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Adb]:
         adb.run("kill-server")
 
 
+def end(adb: Adb) -> None:
+    """End a server, as another tool of another version does before it starts its own."""
+    assert adb.run("kill-server").returncode == 0
+
+
+def restart(adb: Adb) -> None:
+    """Put another server into a server's place."""
+    end(adb)
+    assert adb.run("start-server").returncode == 0
+
+
 def sent(states: list[Progress]) -> list[Transfer]:
     return [state.transfer for state in states if state.transfer is not None]
 
@@ -57,7 +68,9 @@ def sent(states: list[Progress]) -> list[Transfer]:
 def test_a_cable_pulled_in_the_middle_of_a_push_costs_only_the_file_under_way(
     desk: Desk, pixel: VirtualAndroid, large_bundle: Path
 ) -> None:
-    order, first, second = make_order(large_bundle), [], []
+    order = make_order(large_bundle)
+    first: list[Progress] = []
+    second: list[Progress] = []
     pixel.unplug_during_push(after_bytes=1 << 20)
     with pytest.raises(DeviceError) as caught:
         desk.measure(pixel, order, first.append)
@@ -78,7 +91,8 @@ def test_a_cable_pulled_in_the_middle_of_a_push_costs_only_the_file_under_way(
 def test_a_bundle_that_was_damaged_on_the_phone_is_sent_again_where_it_is(
     desk: Desk, pixel: VirtualAndroid, large_bundle: Path
 ) -> None:
-    order, states = make_order(large_bundle), []
+    order = make_order(large_bundle)
+    states: list[Progress] = []
     with desk.device(pixel) as device:
         path = device.bring(large_bundle, order.bundle, lambda transfer: None)
     damaged = pixel.host_path(f"{path}/components/decoder.decode.onnx")
@@ -99,11 +113,9 @@ def test_a_server_that_another_tool_restarts_during_a_push_costs_only_the_file_u
 ) -> None:
     desk, order = Desk(own_adb, tmp_path), make_order(large_bundle)
 
-    def restart() -> None:
-        own_adb.run("kill-server")
-        own_adb.run("start-server")
-
-    halfway = once(lambda state: state.transfer is not None and state.transfer.done_bytes > 1 << 20, restart)
+    halfway = once(
+        lambda state: state.transfer is not None and state.transfer.done_bytes > 1 << 20, lambda: restart(own_adb)
+    )
     with pytest.raises(DeviceError) as caught:
         desk.measure(pixel, order, halfway)
     print(caught.value)
@@ -117,11 +129,7 @@ def test_a_server_that_another_tool_restarts_during_a_run_costs_nothing(
 ) -> None:
     desk, order = Desk(own_adb, tmp_path), make_order(small_bundle, repeats=3, rest_s=1.5)
 
-    def restart() -> None:
-        own_adb.run("kill-server")
-        own_adb.run("start-server")
-
-    run = desk.measure(pixel, order, at_event(IterationDone, restart))
+    run = desk.measure(pixel, order, at_event(IterationDone, lambda: restart(own_adb)))
     assert (run.outcome, run.reason, len(run.iterations)) == ("completed", None, 4)
     check_whole(desk.store, run.run_id)
 
@@ -130,7 +138,7 @@ def test_a_server_that_was_ended_is_started_again(
     own_adb: Adb, tmp_path: Path, pixel: VirtualAndroid, small_bundle: Path
 ) -> None:
     desk, order = Desk(own_adb, tmp_path), make_order(small_bundle, repeats=3, rest_s=1.5)
-    run = desk.measure(pixel, order, at_event(IterationDone, lambda: own_adb.run("kill-server")))
+    run = desk.measure(pixel, order, at_event(IterationDone, lambda: end(own_adb)))
     assert (run.outcome, run.reason, len(run.iterations)) == ("completed", None, 4)
 
 

@@ -103,7 +103,7 @@ def _introduction(phone: VirtualAndroid) -> str:
 def _hold(phone: VirtualAndroid) -> None:
     live = sys.stdout.isatty()
     typed = io.FileIO(sys.stdin.fileno(), closefd=False)  # a buffer would hide lines from select
-    print(f"{state_of(phone)}\n> " if live else state_of(phone), end="" if live else "\n", flush=True)
+    _say(state_of(phone), live=live)
     while True:
         if not select.select([typed], [], [], _STATE_EVERY_S)[0]:
             if live:
@@ -113,13 +113,25 @@ def _hold(phone: VirtualAndroid) -> None:
         said = obey(phone, line.decode(errors="replace")) if line else None
         if said is None:
             return
-        print(f"{said}\n> " if live else said, end="" if live else "\n", flush=True)
+        _say(said, live=live)
+
+
+def _say(text: str, *, live: bool) -> None:
+    if not live:
+        print(text, flush=True)
+        return
+    # The last line is the one that is drawn anew: it must not take two.
+    *lines, last = text.splitlines()
+    print(*lines, _cut(last), "> ", sep="\n", end="", flush=True)
+
+
+def _cut(line: str) -> str:
+    return line[: shutil.get_terminal_size().columns - 1]
 
 
 def _redraw(state: str) -> None:
     """Write the line above the one that is typed on, and go back to where the cursor was."""
-    width = shutil.get_terminal_size().columns
-    sys.stdout.write(f"\x1b7\x1b[1A\r\x1b[K{state[: width - 1]}\x1b8")
+    sys.stdout.write(f"\x1b7\x1b[1A\r\x1b[K{_cut(state)}\x1b8")
     sys.stdout.flush()
 
 

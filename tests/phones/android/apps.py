@@ -165,7 +165,8 @@ class Apps:
 
     def freeze(self, package: str) -> None:
         """Stop a package's processes where they stand, as an app does that answers no more (SIGSTOP)."""
-        self._signal(package, signal.SIGSTOP)
+        for pid in self._signal(package, signal.SIGSTOP):
+            os.waitid(os.P_PID, pid, os.WSTOPPED | os.WEXITED | os.WNOWAIT)
 
     def thaw(self, package: str) -> None:
         """Let frozen processes go on."""
@@ -222,8 +223,9 @@ class Apps:
         else:
             self._processes.end_process(app.pid, "kill" if -code in (signal.SIGKILL, signal.SIGTERM) else "crash")
 
-    def _signal(self, package: str, number: signal.Signals) -> None:
+    def _signal(self, package: str, number: signal.Signals) -> list[int]:
         with self._lock:
-            for app, process in self._running.values():
-                if app.package == package and process.poll() is None:
-                    process.send_signal(number)
+            processes = [process for app, process in self._running.values() if app.package == package]
+            for process in processes:
+                process.send_signal(number)
+        return [process.pid for process in processes]

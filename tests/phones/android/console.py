@@ -89,24 +89,21 @@ def help_text() -> str:
 
 
 def state_of(phone: VirtualAndroid) -> str:
-    """Return how the phone is in one line."""
+    """Return how the phone is in one line; what matters least stands last, where narrow terminals cut."""
     model = phone.model
     with model.present():
-        skin, die, level = (
-            model.physics.temperatures.skin,
-            model.physics.temperatures.die,
-            model.reported.battery().level,
-        )
+        temperatures, plug = model.physics.temperatures, model.physics.plug
+        screen = "screen on" if model.screen.usable else "locked" if model.screen.locked else "screen off"
         parts = [
-            f"skin {skin:.1f} °C, chip {die:.1f} °C",
-            f"battery {level} %" + (f" on {model.physics.plug}" if model.physics.plug != "none" else ""),
+            f"skin {temperatures.skin:.1f}, chip {temperatures.die:.1f} °C",
+            f"battery {model.reported.battery().level} %" + (f" on {plug}" if plug != "none" else ""),
             f"clock {model.physics.clock():.0%}",
-            f"free {model.storage.free_bytes / 1e9:.1f} GB",
-            "screen on" if model.screen.usable else "locked" if model.screen.locked else "screen off",
+            screen,
         ]
-    running = [f"{name} (pid {pid})" for pid, name in phone.apps.running().items()]
-    adb = f"adb: {len(phone.adbd.links())} connected" if phone.adbd.listening else "adb: not listening"
-    return " · ".join([*parts, adb, *running])
+        free = f"{model.storage.free_bytes / 1e9:.1f} GB free"
+    adb = f"adb {len(phone.adbd.links())}" if phone.adbd.listening else "adb off"
+    running = [f"{name.rpartition('.')[2]} {pid}" for pid, name in phone.apps.running().items()]
+    return " · ".join([*parts, adb, *running, free])
 
 
 def obey(phone: VirtualAndroid, line: str) -> str | None:

@@ -88,6 +88,7 @@ class Link:
         self._checksummed = True
         self._max_payload_bytes = OLD_MAX_PAYLOAD_BYTES
         self._host_delays = False
+        self._over = False
 
     def run(self) -> None:
         """Serve the host until either side goes."""
@@ -196,6 +197,8 @@ class Link:
             self._last_id += 1
             stream = Stream(self._last_id, remote, self.send, self._max_payload_bytes, credit_bytes)
             self._streams[stream.local] = stream
+            if self._over:  # the cable went while the service was being opened
+                stream.hang_up()
         return stream
 
     def _drop(self, stream: Stream) -> None:
@@ -222,6 +225,7 @@ class Link:
 
     def _end(self) -> None:
         with self._lock:
+            self._over = True
             streams = list(self._streams.values())
             self._streams.clear()
         for stream in streams:

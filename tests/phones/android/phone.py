@@ -27,6 +27,7 @@ from tests.phones.android.streams import Stream
 from tests.phones.android.userland import Userland
 from tests.phones.control import ControlServer
 from tests.phones.model import DeviceModel
+from tests.phones.model_pacer import Pacer
 from tests.phones.model_processes import Ended
 from tests.phones.personas import load_persona
 
@@ -92,6 +93,7 @@ class VirtualAndroid:
         self._packages.add(Apk(RUNNER_PACKAGE, 1, "1", (".RunnerActivity",)))
         asked.start()
         self._shown.start()
+        self._closing.enter_context(Pacer(self.model))
         self.adbd.listen()
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:

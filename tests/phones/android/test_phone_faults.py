@@ -285,5 +285,5 @@ def lives(pid: int) -> bool:
     """Tell whether a process runs; one that was killed may wait for its parent to hear of it."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):
         return False
