@@ -203,6 +203,27 @@ def test_a_connection_that_breaks_in_a_run_aborts_it_where_it_was(small_bundle: 
     assert (run.processes[0].stage, run.processes[0].component) == ("denoise", "denoiser")
 
 
+def test_a_process_that_went_through_out_of_reach_has_completed_and_the_next_follows(
+    small_bundle: Path, store: Store
+) -> None:
+    device = FakeDevice(breaks=RunnerLost("the runner closed the connection"))
+    run = do(make_order(small_bundle, cold_starts=2), device, store)
+    assert (run.outcome, run.reason, len(run.processes)) == ("completed", None, 2)
+
+
+@pytest.mark.parametrize("stopped_by", [RunnerLost("it went silent"), DeviceError("its cable broke")])
+def test_what_cannot_be_fetched_now_waits_for_a_later_command(
+    small_bundle: Path, store: Store, stopped_by: DeviceError
+) -> None:
+    class Gone(FakeDevice):
+        def fetch(self, place: Place) -> None:
+            raise Away("it is gone")
+
+    with pytest.raises(Away, match="it is gone"):
+        do(make_order(small_bundle), Gone(events=until(Begin, 6)(GOOD), breaks=stopped_by), store)
+    assert len(open_sessions(store)) == 1
+
+
 def test_a_runner_that_the_system_killed_is_the_models_failure(small_bundle: Path, store: Store) -> None:
     device = FakeDevice(events=until(Begin, 6)(GOOD), breaks=RunnerLost("it hung up"), exit_code=-9)
     run = do(make_order(small_bundle), device, store)

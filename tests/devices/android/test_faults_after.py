@@ -63,7 +63,6 @@ def finished(phone: VirtualAndroid) -> bool:
 def brought_home(profile: CommandLine, desk: Desk, phone: VirtualAndroid) -> Run:
     """Collect what a phone kept, and check that all of it is here and nothing else is left."""
     said = profile.run("collect")
-    print(said.text)
     assert said.code == 0
     assert "collected run" in said.text
     assert sessions(desk.store) == []
@@ -94,13 +93,11 @@ def test_a_run_whose_phone_stays_away_is_kept_and_collected_whole_later(
 ) -> None:
     pull, stopped = at_event(IterationDone, pixel.unplug), once(stop, interrupt)
     before = settings(pixel)
-    with pytest.raises(error) as caught:
+    with pytest.raises(error):
         desk.measure(pixel, order._replace(away_timeout_s=1.0), lambda state: (pull(state), stopped(state))[0])
-    print(caught.value)
     assert len(sessions(desk.store)) == 1
     assert desk.store.run_ids() == []
     waits = profile.run("collect")
-    print(waits.text)
     assert "waits" in waits.text
     assert len(sessions(desk.store)) == 1
     until(lambda: finished(pixel))
@@ -122,7 +119,6 @@ def test_a_killed_hosts_run_is_neither_cut_short_nor_lost_and_the_phone_is_put_b
     host.end()
     assert settings(pixel) != before
     second = profile.measure(pixel, small_bundle)
-    print(second.text)
     assert second.code == 3
     assert "waits to be collected: Google Pixel 9 is still at work on it" in second.text
     assert "is still at work on run" in second.text
@@ -145,11 +141,9 @@ def test_a_run_that_a_killed_host_left_at_work_can_be_stopped_and_kept(
     host.signal(signal.SIGKILL)
     host.end()
     said = profile.run("collect", "--stop")
-    print(said.text)
     assert said.code == 0
     (run_id,) = desk.store.run_ids()
     run = desk.store.load(run_id)
-    print(run.outcome, run.reason)
     assert run.outcome == "interrupted"
     assert run.iterations
     assert pixel.apps.running() == {}

@@ -66,7 +66,6 @@ def test_another_app_than_ours_is_named_as_such(
     with VirtualAndroid("pixel9", runner=other_app(*replies)) as phone:
         desk.server.connect(phone.address)
         said = profile.measure(phone, small_bundle)
-        print(said.text)
         assert said.code == code
         assert words in said.text
         until(lambda: phone.apps.running() == {})
@@ -77,7 +76,6 @@ def test_an_app_that_ends_at_once_says_what_it_said(profile: CommandLine, desk: 
     with VirtualAndroid("pixel9", runner=lambda launching: ["sh", "-c", "echo cannot link libonnxruntime.so"]) as phone:
         desk.server.connect(phone.address)
         said = profile.measure(phone, small_bundle)
-    print(said.text)
     assert said.code == 3
     assert "ended at once: cannot link libonnxruntime.so" in said.text
     assert sessions(desk.store) == []
@@ -86,7 +84,6 @@ def test_an_app_that_ends_at_once_says_what_it_said(profile: CommandLine, desk: 
 def test_a_disk_that_fills_up_while_it_measures_is_not_the_models_fault(desk: Desk, small_bundle: Path) -> None:
     with VirtualAndroid("pixel9", runner=short_of_disk) as phone:
         run = desk.measure(phone, make_order(small_bundle, repeats=50))
-    print(run.outcome, run.reason, run.processes[0].exit)
     assert run.outcome == "aborted"
     assert (run.reason or "").startswith("storage: ")
     assert run.iterations
@@ -101,7 +98,6 @@ def test_a_model_that_needs_more_memory_than_there_is_has_failed_with_the_phones
     bundle = with_parameters(build_small_bundle(tmp_path / "large"), 50_000_000_000)
     with VirtualAndroid(persona, runner="kotlin") as phone:
         run = desk.measure(phone, make_order(bundle))
-        print(run.outcome, run.reason, run.component, run.stage, run.processes[0].exit)
         assert [kill.why for kill in phone.model.truth.kills] == ["low memory"]
     assert run.outcome == "failed"
     assert (run.reason or "").startswith("out_of_memory: ")
@@ -144,7 +140,6 @@ def test_an_installation_that_fails_says_what_to_do(
     desk.server.connect(pixel.address)
     pixel.fail_next_install(text)
     said = profile.install(pixel, apk)
-    print(said.text)
     assert said.code == code
     assert words in said.text
     assert text.partition(":")[0] in said.text

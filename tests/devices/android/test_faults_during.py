@@ -95,7 +95,6 @@ def test_a_restart_is_told_as_one_and_what_was_measured_is_kept(
     desk: Desk, pixel: VirtualAndroid, order: Order
 ) -> None:
     run = desk.measure(pixel, order, at_event(IterationDone, pixel.reboot))
-    print(run.reason, run.processes[0].exit)
     assert run.outcome == "aborted"
     assert "the phone was restarted" in (run.reason or "")
     assert run.processes[0].exit is not None
@@ -118,7 +117,6 @@ def test_an_app_that_ends_says_why_in_the_phones_own_words(
     desk: Desk, pixel: VirtualAndroid, order: Order, why: str, outcome: str, word: str, kind: str
 ) -> None:
     run = desk.measure(pixel, order, at_event(IterationDone, lambda: pixel.kill_app(why)))
-    print(run.reason, run.processes[0].exit, run.stage, run.component)
     (process,) = run.processes
     assert (run.outcome, process.outcome) == (outcome, outcome)
     assert (run.reason or "").startswith(f"{word}: ")
@@ -134,7 +132,6 @@ def test_an_app_that_hangs_is_given_up_after_the_time_that_is_allowed(
     desk: Desk, pixel: VirtualAndroid, order: Order
 ) -> None:
     run = desk.measure(pixel, order._replace(stall_timeout_s=1.5), at_event(IterationDone, pixel.freeze_app))
-    print(run.reason, run.processes[0].exit, run.stage, run.component)
     assert run.outcome == "failed"
     assert run.reason == "timed_out: no progress for 1.5 s, the limit that --timeout sets"
     assert len(run.iterations) == 1

@@ -74,7 +74,6 @@ def test_a_cable_pulled_in_the_middle_of_a_push_costs_only_the_file_under_way(
     pixel.unplug_during_push(after_bytes=1 << 20)
     with pytest.raises(DeviceError) as caught:
         desk.measure(pixel, order, first.append)
-    print(caught.value)
     assert "what has arrived is not sent twice" in str(caught.value)
     assert sessions(desk.store) == []
     assert pixel.apps.running() == {}
@@ -118,7 +117,6 @@ def test_a_server_that_another_tool_restarts_during_a_push_costs_only_the_file_u
     )
     with pytest.raises(DeviceError) as caught:
         desk.measure(pixel, order, halfway)
-    print(caught.value)
     assert "what has arrived is not sent twice" in str(caught.value)
     assert sessions(desk.store) == []
     assert desk.measure(pixel, order).outcome == "completed"
@@ -157,12 +155,10 @@ def test_of_two_phones_the_one_that_is_meant_is_taken(
     for phone in (pixel, galaxy):
         desk.server.connect(phone.address)
     unclear = profile.run("--device", "android", "--bundle", str(small_bundle))
-    print(unclear.text)
     assert unclear.code == 3
     assert f"2 phones may be meant: {pixel.serial}, {galaxy.serial}" in unclear.text
     assert "--serial SERIAL" in unclear.text
     wrong = profile.measure(galaxy, small_bundle, device="pixel9")
-    print(wrong.text)
     assert wrong.code == 3
     assert "Measure on that one: --device galaxy-s24." in wrong.text
     assert profile.measure(galaxy, small_bundle).code == 0
@@ -188,7 +184,6 @@ def test_a_phone_that_is_measured_is_not_taken_by_a_second_command(
     desk.server.connect(pixel.address)
     with desk.device(pixel, leases=tmp_path / "cache" / "ondevice-profiler" / "units"):
         said = profile.measure(pixel, small_bundle)
-    print(said.text)
     assert said.code == 3
     assert "is in use: another profile command" in said.text
     assert "Wait until that one is done." in said.text
@@ -201,7 +196,6 @@ def test_one_phone_over_two_ways_is_one_and_goes_on_over_the_other(
     desk.server.connect(f"localhost:{pixel.adbd.port}")
     said = profile.measure(pixel, small_bundle)
     listed = profile.devices()
-    print(listed.text)
     assert said.code == 0
     assert listed.text.count(pixel.serial) == 1
     desk.server.disconnect(f"localhost:{pixel.adbd.port}")

@@ -52,7 +52,6 @@ def test_a_processor_that_is_held_at_less_than_half_its_clock_is_a_doubt_with_th
 ) -> None:
     order = order._replace(measurement=Measurement(kind="sustained", minutes=0.8))
     run = desk.measure(pixel, order, at_event(Idle, lambda: pixel.model.throttle_to(0.4, after_s=15.0)))
-    print(run.outcome, run.reason, len(run.iterations), doubts(run))
     assert run.outcome == "completed"
     assert "throttled" in doubts(run)
     timed = [sample.duration_ns for sample in run.iterations if sample.phase == "timed"]
@@ -65,7 +64,6 @@ def test_a_spaced_run_waits_for_a_throttled_processor_and_gives_up_in_the_end(
 ) -> None:
     order = order._replace(measurement=Measurement(kind="spaced", gap_s=1.0))
     run = desk.measure(pixel, order, at_event(Idle, lambda: pixel.model.throttle_to(0.4, after_s=3.0)))
-    print(run.outcome, run.reason, len(run.iterations), doubts(run))
     assert run.outcome in ("aborted", "failed", "refused")
     assert "not_ready: the processor is" in (run.reason or "")
     assert "slower than when the job began" in (run.reason or "")
@@ -80,7 +78,6 @@ def test_a_screen_that_locks_meanwhile_is_a_doubt(desk: Desk, pixel: VirtualAndr
             pixel.model.screen.sleep()
 
     run = desk.measure(pixel, order, at_event(IterationDone, lock))
-    print(run.outcome, run.reason, doubts(run))
     assert run.outcome == "completed"
     assert "not_foreground" in doubts(run)
 
@@ -91,7 +88,6 @@ def test_a_clock_that_is_set_meanwhile_changes_nothing_that_is_measured(
 ) -> None:
     jump = at_event(Idle, lambda: pixel.model.at(3.0, lambda: pixel.model.jump(seconds)))
     run = desk.measure(pixel, order, jump)
-    print(run.outcome, run.reason, doubts(run), [s.duration_ns for s in run.iterations])
     assert (run.outcome, run.reason) == ("completed", None)
     assert "broken_clock" not in doubts(run)
     durations = [sample.duration_ns for sample in run.iterations if sample.phase == "timed"]
@@ -105,7 +101,6 @@ def test_a_battery_that_somebody_fakes_meanwhile_gives_no_energy(desk: Desk, ord
     with VirtualAndroid("galaxy-s24", runner="kotlin") as phone:  # it has no power rails
         fake = at_event(IterationDone, lambda: pretend(phone, "dumpsys battery unplug"))
         run = desk.measure(phone, order, fake)
-    print(run.outcome, run.reason, run.energy, run.energy_reason, doubts(run), run.conditions_after)
     assert run.outcome == "completed"
     assert run.energy == ()
     assert "the battery's state is faked" in (run.energy_reason or "")
@@ -127,7 +122,6 @@ def test_whatever_unit_and_sign_a_gauge_has_energy_is_right_or_unknown(
             for moment in (timed[0].start_boot_ns, timed[-1].start_boot_ns + timed[-1].duration_ns)
         )
         truth = phone.model.truth.energy_between(start, end).total
-    print(run.outcome, run.energy, run.energy_reason, truth)
     assert run.outcome == "completed"
     assert (persona == "unknown-soc") == (run.energy == ())
     assert run.energy_reason == {"unknown-soc": NO_VOLTAGE}.get(persona)
