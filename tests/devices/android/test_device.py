@@ -14,7 +14,7 @@ from profiler.errors import DeviceError, InputError
 from profiler.records.recipe import Recipe
 from profiler.session import measure
 from tests.devices.android.phones_for_tests import Desk
-from tests.phones.adb_server import Adb
+from tests.phones.adb_server import Adb, adb_server, installed_adbs
 from tests.phones.android.phone import VirtualAndroid
 from tests.small_bundle import make_order
 
@@ -50,6 +50,13 @@ def test_every_kind_of_phone_is_measured_from_push_to_stored_run(desk: Desk, sma
         persona, run.unit.profile
     )
     assert phone.serial not in repr(run)
+
+
+@pytest.mark.parametrize("name", installed_adbs())
+def test_every_adb_at_hand_will_do(name: str, small_bundle: Path, tmp_path: Path) -> None:
+    with adb_server(tmp_path, installed_adbs()[name]) as adb, VirtualAndroid("galaxy-s24", runner="kotlin") as phone:
+        run = Desk(adb, tmp_path).measure(phone, make_order(small_bundle, repeats=2))
+    assert run.outcome == "completed", run.reason
 
 
 def test_the_python_runner_on_a_phone_makes_the_image_that_it_makes_here(desk: Desk, small_bundle: Path) -> None:

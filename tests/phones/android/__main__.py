@@ -34,6 +34,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if complaint := _missing(options.runner):
         print(complaint, file=sys.stderr)
         return 2
+    if options.runner == "python" and options.speed != 1.0:
+        print("--speed needs --runner kotlin: the python runner computes on this machine's clock", file=sys.stderr)
+        return 2
     trust = Trust.ASKS if options.ask else Trust.OPEN
     try:
         with VirtualAndroid(
@@ -70,7 +73,12 @@ def _parser() -> argparse.ArgumentParser:
         "phone's own clock (python)",
     )
     parser.add_argument("--port", type=int, default=0, help="port to listen on (a free one)")
-    parser.add_argument("--speed", type=float, default=1.0, help="how much faster than real its clock runs (1)")
+    parser.add_argument(
+        "--speed",
+        type=float,
+        default=1.0,
+        help="how much faster than real its clock runs, with --runner kotlin only (1)",
+    )
     parser.add_argument("--seed", type=int, default=0, help="seed of the noise in its gauges (0)")
     parser.add_argument("--ask", action="store_true", help="be unauthorized until you type authorize")
     return parser

@@ -59,6 +59,10 @@ class VirtualAndroid:
         trust: Trust = Trust.OPEN,
         entered: bool | None = None,
     ) -> None:
+        if runner == "python" and speed != 1.0:
+            raise ValueError(
+                "the python runner computes on this machine's clock, which no phone can outrun: speed 1 only"
+            )
         self._closing = ExitStack()
         self.model = DeviceModel(load_persona(persona), seed=seed, speed=speed)
         self.root = Path(tempfile.mkdtemp(prefix="phone-"))

@@ -88,3 +88,11 @@ def test_a_port_that_is_taken_is_said() -> None:
         done = run("--port", port)
     assert done.returncode == 2
     assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
+
+
+def test_a_phone_that_really_computes_does_not_outrun_this_machines_clock() -> None:
+    with pytest.raises(ValueError, match="speed 1 only"):
+        VirtualAndroid(runner="python", speed=10.0)
+    done = run("--runner", "python", "--speed", "10")
+    assert done.returncode == 2
+    assert "--speed needs --runner kotlin" in done.stderr
