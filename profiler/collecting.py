@@ -44,7 +44,7 @@ from profiler.records.run import (
     SessionHeader,
 )
 from profiler.records.trace import ProcessTrace
-from profiler.store import RUN_FILE, OpenSession, Store, journal_name
+from profiler.store import RUN_FILE, OpenSession, Store, is_plain_name, journal_name
 from profiler.traces import trace_of
 
 S = TypeVar("S", IterationSample, CanarySample)
@@ -189,13 +189,24 @@ def _keep_files(process: Journalled, building: Path) -> list[ImageFile]:
 
 
 def _keep_image(event: Artifact, folder: Path, building: Path) -> ImageFile:
+    if not is_plain_name(event.path):
+        raise InvalidRecord(f"{folder / JOURNAL_FILE}: {event.path[:80]!r} is no name of an image in its folder")
     source = folder / event.path
     if not source.is_file() or sha256_of(source) != event.sha256:
         raise InvalidRecord(f"{source} is not the image that the runner announced")
     name = f"output-{event.sha256[:8]}.png"
-    with PillowImage.open(source) as image:
-        image.save(building / name)
+    _read_image(source).save(building / name)
     return _image_file(building, name, "output")
+
+
+def _read_image(path: Path) -> PillowImage.Image:
+    """Read what a runner made. Raises InvalidRecord: that it cannot be read is no fault of the disk here."""
+    try:
+        with PillowImage.open(path, formats=["PPM"]) as image:
+            image.load()
+            return image
+    except (OSError, ValueError, PillowImage.DecompressionBombError) as error:
+        raise InvalidRecord(f"{path} is no image that can be read: {error}") from error
 
 
 def _image_file(building: Path, name: str, role: Literal["output", "source"]) -> ImageFile:

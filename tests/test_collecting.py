@@ -173,17 +173,20 @@ def test_a_plan_that_loads_for_each_image_is_cold_only_the_first_time(store: Sto
     assert set(run.processes[0].load_ns_by_component.values()) == {slow}
 
 
-def write_image(storage: Path, colour: int) -> Artifact:
-    data = b"P6\n2 1\n255\n" + bytes([colour] * 6)
+def image_of(colour: int) -> bytes:
+    return b"P6\n2 1\n255\n" + bytes([colour] * 6)
+
+
+def write_image(storage: Path, data: bytes) -> Artifact:
     (storage / "cold-0.ppm").write_bytes(data)
     announced = next(event for event in make_journal() if isinstance(event, Artifact))
     return replace(announced, path="cold-0.ppm", sha256=hashlib.sha256(data).hexdigest())
 
 
-def with_image(session: OpenSession, process: int, colour: int) -> Path:
-    """Leave behind a process that made an image of one colour; return its storage."""
+def with_image(session: OpenSession, process: int, data: bytes, **announced: str) -> Path:
+    """Leave behind a process that made an image; return its storage."""
     storage = add_process(session, make_launch(process=process), ())
-    events = [*GOOD[:-1], write_image(storage, colour), GOOD[-1]]
+    events = [*GOOD[:-1], replace(write_image(storage, data), **announced), GOOD[-1]]
     numbered = [replace(event, seq=seq) for seq, event in enumerate(events)]
     (storage / JOURNAL_FILE).write_bytes(b"".join(codec.encode(event) + b"\n" for event in numbered))
     return storage
@@ -192,7 +195,7 @@ def with_image(session: OpenSession, process: int, colour: int) -> Path:
 def test_the_same_image_of_several_processes_is_kept_once_as_png(store: Store) -> None:
     session = make_session(store, settings=make_settings(cold_starts=3))
     for process, colour in enumerate((50, 50, 200)):
-        with_image(session, process, colour)
+        with_image(session, process, image_of(colour))
     run = collect(store, session, ended_wall_ns=0)
     assert len(run.images) == 2
     for image in run.images:
@@ -202,9 +205,28 @@ def test_the_same_image_of_several_processes_is_kept_once_as_png(store: Store) -
 
 def test_an_image_other_than_the_announced_one_is_not_kept(store: Store) -> None:
     session = make_session(store)
-    storage = with_image(session, 0, 50)
+    storage = with_image(session, 0, image_of(50))
     (storage / "cold-0.ppm").write_bytes(b"P6\n2 1\n255\n" + bytes(6))
     with pytest.raises(InvalidRecord, match="is not the image that the runner announced"):
+        collect(store, session, ended_wall_ns=0)
+    session.release()
+
+
+@pytest.mark.parametrize("data", [b"", b"no image", b"P6\n400 400\n255\nxyz", b"P6\n60000 60000\n255\nxyz", b"P6\n0 0\n255\n"])
+def test_a_file_that_is_no_image_leaves_the_session_as_it_is(store: Store, data: bytes) -> None:
+    session = make_session(store)
+    with_image(session, 0, data)
+    with pytest.raises(InvalidRecord, match=r"cold-0\.ppm is no image that can be read"):
+        collect(store, session, ended_wall_ns=0)
+    session.release()
+
+
+@pytest.mark.parametrize("path", ["../cold-0.ppm", "/etc/hostname", "a\\0b", "a" * 5000, ""])
+def test_an_image_outside_of_the_runners_folder_is_none(store: Store, path: str) -> None:
+    session = make_session(store)
+    storage = with_image(session, 0, image_of(50), path=path)
+    (storage / "cold-0.ppm").replace(storage.parent / "cold-0.ppm")
+    with pytest.raises(InvalidRecord, match="is no name of an image"):
         collect(store, session, ended_wall_ns=0)
     session.release()
 
