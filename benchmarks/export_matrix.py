@@ -78,8 +78,9 @@ def main() -> int:
         if not path.exists() or arguments.again:
             failed += not _run(case, arguments.work, path)
     rows = list(_rows(arguments.work))
+    console = Console(width=160)
     for row in rows:
-        Console().print(_table(row))
+        console.print(_table(row))
     if arguments.write_docs:
         write_docs(rows)
     return 1 if failed else 0
@@ -199,12 +200,13 @@ def _described(bundle: Any, folder: Path, took: dict[str, Any]) -> dict[str, Any
 
 def _table(row: dict[str, Any]) -> Table:
     title = f"{row['model']} · {row['runtime']} · {row['precision']} · text encoder {row['text_encoder']}"
-    table = Table(title=title, title_justify="left", box=None)
+    table = Table(title=title, title_justify="left", caption_justify="left", box=None)
     for name in ("component", "parameters", "MB", "relative error", "s", "peak GiB", "placement"):
         table.add_column(name, justify="left" if name in ("component", "placement") else "right")
     for name, found in row["components"].items():
         table.add_row(name, *_cells(found))
-    table.add_row("whole export", "", *_totals(row))
+    sizes, wall, peak = _totals(row)
+    table.caption = f"whole export: {sizes}; {wall} s, peak {peak} GiB"
     return table
 
 
@@ -228,7 +230,7 @@ def _placement(notes: list[str]) -> str:
 def _totals(row: dict[str, Any]) -> tuple[str, ...]:
     policy = by_size(catalog.policy("moi-bench"))
     sizes = "; ".join(f"{task} {format_bytes(size)} ({verdict(policy, size)})" for task, size in row["tasks"].items())
-    return sizes, "", "–" if row["wall_s"] is None else f"{row['wall_s']:.0f}", f"{row['peak_bytes'] / GIB:.2f}"
+    return sizes, "–" if row["wall_s"] is None else f"{row['wall_s']:.0f}", f"{row['peak_bytes'] / GIB:.2f}"
 
 
 def write_docs(rows: list[dict[str, Any]]) -> None:
@@ -246,8 +248,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
         "|---|---|---|---|---|--:|--:|\n"
     )
     exports = "".join(
-        f"| {row['model']} | {row['runtime']} | {row['precision']} | {row['text_encoder']} | {_totals(row)[0]} "
-        f"| {_totals(row)[2]} | {_totals(row)[3]} |\n"
+        f"| {' | '.join((row['model'], row['runtime'], row['precision'], row['text_encoder'], *_totals(row)))} |\n"
         for row in rows
     )
     parts_head = (
