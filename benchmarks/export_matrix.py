@@ -223,8 +223,10 @@ def _cells(found: dict[str, Any]) -> tuple[str, ...]:
 
 def _placement(notes: list[str]) -> str:
     """Return what an export knows of where a component runs: ONNX Runtime here has the CPU alone, and Core ML decides
-    on the device."""
-    return " ".join(note.partition(": ")[2] for note in notes if "subgraphs" in note) or "–"
+    on the device, but not for the Neural Engine where a package is too large or its weights have four bits."""
+    delegated = (note.partition(": ")[2] for note in notes if "subgraphs" in note)
+    limited = (note.partition(": ")[0] for note in notes if "the CPU and GPU only" in note or "packages" in note)
+    return "; ".join([*delegated, *limited]) or "–"
 
 
 def _totals(row: dict[str, Any]) -> tuple[str, ...]:
