@@ -4,7 +4,8 @@
 
 Weights are drawn from seed 0, since no hub is needed for bytes, time and memory. Each export runs in a fresh process
 whose whole tree is watched; its row is kept in the work folder as soon as it is there, so a run that was stopped goes
-on with the next. `--write-docs` puts the tables of all kept rows into docs/exporters.md.
+on with the next, and a case that was stopped with its next component. `--write-docs` puts the tables of all kept rows
+into docs/exporters.md.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ def export_one(case: Case, work: Path) -> dict[str, Any]:
 
     spec = catalog.model(case.model)
     wanted = Wanted(case.runtime, case.precision, case.text_encoder)
-    folder = work / "bundle"
+    folder = _row_path(work, case).with_suffix("")  # its own, so that what is done of a case waits for its next try
     shutil.rmtree(folder, ignore_errors=True)
     took: dict[str, Making] = {}
 
