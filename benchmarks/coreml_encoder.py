@@ -45,7 +45,7 @@ def large_part(layers: int, folder: Path) -> Any:
     from exporters.parts import Graph, Part
     from exporters.weights import RandomWeights
 
-    config = config_of("gemma-2-2b") | {"num_hidden_layers": layers, "torch_dtype": "float32"}
+    config = config_of("gemma-2-2b") | {"num_hidden_layers": layers}
     (folder / "text_encoder").mkdir()
     (folder / "text_encoder" / "config.json").write_text(json.dumps(config))
     (folder / "model_index.json").write_text(json.dumps({"text_encoder": ["transformers", "Gemma2Model"]}))

@@ -4,7 +4,8 @@
 
 Weights are drawn from seed 0, since no hub is needed for bytes, time and memory. Each export runs in a fresh process
 whose whole tree is watched; its row is kept in the work folder as soon as it is there, so a run that was stopped goes
-on with the next. `--write-docs` puts the tables of all kept rows into docs/exporters.md.
+on with the next, and a case that was stopped with its next component. `--write-docs` puts the tables of all kept rows
+into docs/exporters.md.
 """
 
 from __future__ import annotations
@@ -78,8 +79,9 @@ def main() -> int:
         if not path.exists() or arguments.again:
             failed += not _run(case, arguments.work, path)
     rows = list(_rows(arguments.work))
+    console = Console(width=160)
     for row in rows:
-        Console().print(_table(row))
+        console.print(_table(row))
     if arguments.write_docs:
         write_docs(rows)
     return 1 if failed else 0
@@ -157,7 +159,7 @@ def export_one(case: Case, work: Path) -> dict[str, Any]:
 
     spec = catalog.model(case.model)
     wanted = Wanted(case.runtime, case.precision, case.text_encoder)
-    folder = work / "bundle"
+    folder = _row_path(work, case).with_suffix("")  # its own, so that what is done of a case waits for its next try
     shutil.rmtree(folder, ignore_errors=True)
     took: dict[str, Making] = {}
 
@@ -199,12 +201,13 @@ def _described(bundle: Any, folder: Path, took: dict[str, Any]) -> dict[str, Any
 
 def _table(row: dict[str, Any]) -> Table:
     title = f"{row['model']} · {row['runtime']} · {row['precision']} · text encoder {row['text_encoder']}"
-    table = Table(title=title, title_justify="left", box=None)
+    table = Table(title=title, title_justify="left", caption_justify="left", box=None)
     for name in ("component", "parameters", "MB", "relative error", "s", "peak GiB", "placement"):
         table.add_column(name, justify="left" if name in ("component", "placement") else "right")
     for name, found in row["components"].items():
         table.add_row(name, *_cells(found))
-    table.add_row("whole export", "", *_totals(row))
+    sizes, wall, peak = _totals(row)
+    table.caption = f"whole export: {sizes}; {wall} s, peak {peak} GiB"
     return table
 
 
@@ -221,14 +224,16 @@ def _cells(found: dict[str, Any]) -> tuple[str, ...]:
 
 def _placement(notes: list[str]) -> str:
     """Return what an export knows of where a component runs: ONNX Runtime here has the CPU alone, and Core ML decides
-    on the device."""
-    return " ".join(note.partition(": ")[2] for note in notes if "subgraphs" in note) or "–"
+    on the device, but not for the Neural Engine where a package is too large or its weights have four bits."""
+    delegated = (note.partition(": ")[2] for note in notes if "subgraphs" in note)
+    limited = (note.partition(": ")[0] for note in notes if "the CPU and GPU only" in note or "packages" in note)
+    return "; ".join([*delegated, *limited]) or "–"
 
 
 def _totals(row: dict[str, Any]) -> tuple[str, ...]:
     policy = by_size(catalog.policy("moi-bench"))
     sizes = "; ".join(f"{task} {format_bytes(size)} ({verdict(policy, size)})" for task, size in row["tasks"].items())
-    return sizes, "", "–" if row["wall_s"] is None else f"{row['wall_s']:.0f}", f"{row['peak_bytes'] / GIB:.2f}"
+    return sizes, "–" if row["wall_s"] is None else f"{row['wall_s']:.0f}", f"{row['peak_bytes'] / GIB:.2f}"
 
 
 def write_docs(rows: list[dict[str, Any]]) -> None:
@@ -246,8 +251,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
         "|---|---|---|---|---|--:|--:|\n"
     )
     exports = "".join(
-        f"| {row['model']} | {row['runtime']} | {row['precision']} | {row['text_encoder']} | {_totals(row)[0]} "
-        f"| {_totals(row)[2]} | {_totals(row)[3]} |\n"
+        f"| {' | '.join((row['model'], row['runtime'], row['precision'], row['text_encoder'], *_totals(row)))} |\n"
         for row in rows
     )
     parts_head = (

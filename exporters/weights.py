@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +18,7 @@ from exporters.parts import read_json
 from profiler.errors import InputError, first_line
 
 _FLOATS = {"F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16}
+_HALVES = (torch.float16, torch.bfloat16)
 RANDOM = "random:"
 
 
@@ -24,7 +26,7 @@ class Weights(Protocol):
     """Opens networks with weights that are not read yet, and reads them one by one."""
 
     def open(self, folder: Path, cls: Any, options: dict[str, Any]) -> nn.Module:
-        """Build a network from its folder's configuration. Raises what its library raises."""
+        """Build a network from its folder's configuration, its buffers in float32. Raises what its library raises."""
 
     def check(self, module: nn.Module, folder: Path) -> None:
         """Raise InputError for a network whose weights cannot be used."""
@@ -38,20 +40,21 @@ class StoredWeights:
 
     def open(self, folder: Path, cls: Any, options: dict[str, Any]) -> nn.Module:
         """Map a network's weights. Raises ValueError where some are missing."""
-        if is_transformers(cls):
-            options = {**options, "ignore_mismatched_sizes": True}  # told of below, by name
+        told_below = {"ignore_mismatched_sizes": True} if is_transformers(cls) else {}
         module, told = cls.from_pretrained(
             folder,
             dtype=stored_dtype(folder),
             use_safetensors=True,
             local_files_only=True,
             output_loading_info=True,
+            **told_below,
             **options,
         )
         wrong = [f"{name} (missing)" for name in sorted(told["missing_keys"])]
         wrong += [f"{name} ({list(has)}, not {list(wanted)})" for name, has, wanted in sorted(told["mismatched_keys"])]
         if wrong:
             raise ValueError(f"the weight files do not fit the configuration: {', '.join(wrong[:3])}")
+        _widen_buffers(module, lambda: build_empty(cls, read_json(folder / "config.json"), options))
         return module  # type: ignore[no-any-return]
 
     def check(self, module: nn.Module, folder: Path) -> None:
@@ -107,13 +110,30 @@ def is_transformers(cls: Any) -> bool:
 
 
 def build_empty(cls: Any, config: dict[str, Any], options: dict[str, Any]) -> nn.Module:
-    """Build a network of diffusers or transformers whose parameters have a shape, and no memory; buffers are real."""
+    """Build a network of diffusers or transformers whose parameters have a shape, and no memory; buffers are real.
+
+    All are float32, whatever a configuration says that its weights are stored in.
+    """
     with init_empty_weights(include_buffers=False):
         if not is_transformers(cls):
             return cls.from_config(config, **options)  # type: ignore[no-any-return]
-        built = cls._from_config(cls.config_class.from_dict(config), **options)
+        built = cls._from_config(cls.config_class.from_dict(config), dtype=torch.float32, **options)
     built.tie_weights()  # what was tied while it was built came apart when its memory was taken away
     return built  # type: ignore[no-any-return]
+
+
+def _widen_buffers(module: nn.Module, build: Callable[[], nn.Module]) -> None:
+    """Turn a network's buffers of 16 bits into float32: those that it computed are computed anew by `build`.
+
+    A runtime need not know bfloat16, and a constant that was rounded to it is not the one of a float32 reference.
+    """
+    halves = [name for name, buffer in module.named_buffers() if buffer.dtype in _HALVES]
+    if not halves:
+        return
+    stored, computed = module.state_dict(), dict(build().named_buffers())
+    for name in halves:
+        owner, _, short = name.rpartition(".")
+        setattr(module.get_submodule(owner), short, stored.get(name, computed[name]).float())
 
 
 def draw(name: str, owner: nn.Module, shape: tuple[int, ...], seed: int) -> Tensor:

@@ -90,24 +90,27 @@ class Energy(Record):
     evidence: str
 
 
+ExitKind = Literal[
+    "low_memory",
+    "crash",
+    "native_crash",
+    "not_responding",
+    "signalled",
+    "stopped",
+    "frozen",
+    "too_much_work",
+    "restarted",
+    "other",
+]
+
+
 class ProcessExit(Record):
     """How a device's system says that a runner process ended; `evidence` is its own text.
 
     `resident_bytes` is what the process held then, where it is told.
     """
 
-    kind: Literal[
-        "low_memory",
-        "crash",
-        "native_crash",
-        "not_responding",
-        "signalled",
-        "stopped",
-        "frozen",
-        "too_much_work",
-        "restarted",
-        "other",
-    ]
+    kind: ExitKind
     detail: str
     signal: int | None
     resident_bytes: int | None

@@ -22,8 +22,10 @@ _WIDTH, _LATENT_CHANNELS = 64, 8
 _SPECIAL = ["<pad>", "<eos>", "<bos>", "<unk>", "<mask>"]
 
 
-def save_sana(folder: Path, *, seed: int = 0, encoder_layers: int = 2, **transformer: Any) -> Path:
-    """Build a pipeline with random weights and save it; `transformer` replaces options of its network."""
+def save_sana(
+    folder: Path, *, seed: int = 0, encoder_layers: int = 2, dtype: torch.dtype = torch.float32, **transformer: Any
+) -> Path:
+    """Build a pipeline with random weights and save it as `dtype`; `transformer` replaces options of its network."""
     torch.manual_seed(seed)
     tokenizer = build_gemma_tokenizer()
     pipeline = SanaSprintPipeline(
@@ -33,7 +35,7 @@ def save_sana(folder: Path, *, seed: int = 0, encoder_layers: int = 2, **transfo
         transformer=_transformer(**transformer),
         scheduler=SCMScheduler(prediction_type="trigflow", sigma_data=0.5),
     )
-    pipeline.save_pretrained(folder, safe_serialization=True)
+    pipeline.to(dtype).save_pretrained(folder, safe_serialization=True)
     return folder
 
 

@@ -6,16 +6,17 @@ import json
 import shutil
 from pathlib import Path
 
+import diffusers
 import pytest
 import torch
 from diffusers import UNet2DConditionModel
 from safetensors.torch import load_file, save_file
 from torch import nn
-from transformers import CLIPTextModel
+from transformers import CLIPTextModel, Gemma2Config, Gemma2Model
 
 from exporters.networks import Networks
 from exporters.pipeline import export
-from exporters.weights import RandomWeights, StoredWeights, draw, stored_dtype, weights_of
+from exporters.weights import RandomWeights, StoredWeights, Weights, draw, stored_dtype, weights_of
 from profiler.errors import InputError, ModelError
 from tests.exporters.small_pipelines import save_pipeline, small_recipe, spec_of
 
@@ -138,6 +139,38 @@ def test_empty_networks_take_no_memory_but_their_buffers(generate_source: Path) 
     assert isinstance(unet, UNet2DConditionModel)
     assert all(weight.is_meta for network in (encoder, unet) for weight in network.parameters())
     assert not any(buffer.is_meta for network in (encoder, unet) for buffer in network.buffers())
+
+
+@pytest.mark.parametrize("weights", [StoredWeights(), RandomWeights(0)], ids=["stored", "random"])
+def test_a_network_that_is_kept_in_bfloat16_computes_its_buffers_in_float32(tmp_path: Path, weights: Weights) -> None:
+    sizes = {"hidden_size": 40, "intermediate_size": 16, "num_attention_heads": 2, "num_key_value_heads": 1}
+    config = Gemma2Config(vocab_size=32, num_hidden_layers=1, head_dim=8, **sizes)
+    Gemma2Model(config).bfloat16().save_pretrained(tmp_path / "text_encoder")
+    (tmp_path / "model_index.json").write_text(json.dumps({"text_encoder": ["transformers", "Gemma2Model"]}))
+    buffers = dict(Networks(tmp_path, weights).module("text_encoder").named_buffers())
+    assert {buffer.dtype for buffer in buffers.values()} == {torch.float32}
+    assert buffers["embed_tokens.embed_scale"] == torch.tensor(40.0).sqrt()
+
+
+class Standardized(diffusers.ModelMixin, diffusers.ConfigMixin):  # type: ignore[misc]  # neither is typed
+    """A network with a buffer that its file holds."""
+
+    config_name = "config.json"
+
+    @diffusers.configuration_utils.register_to_config
+    def __init__(self, width: int = 3) -> None:
+        super().__init__()
+        self.layer = nn.Linear(width, width)
+        self.register_buffer("mean", torch.zeros(width))
+
+
+def test_a_buffer_that_is_stored_in_halves_keeps_its_values(tmp_path: Path) -> None:
+    saved = Standardized()
+    saved.mean.copy_(torch.tensor([0.1, -2.0, 3.0]))
+    saved.bfloat16().save_pretrained(tmp_path)
+    opened = StoredWeights().open(tmp_path, Standardized, {})
+    assert opened.mean.dtype == torch.float32
+    assert torch.equal(opened.mean, saved.mean.float())
 
 
 def test_weights_of_whole_numbers_are_refused_and_positions_are_not(generate_source: Path, tmp_path: Path) -> None:

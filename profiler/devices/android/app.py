@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from profiler.clock import Clock, Deadline
 from profiler.devices.android.exits import read_exit_info
@@ -18,7 +18,7 @@ from profiler.devices.android.shell import Shell, quoted
 from profiler.devices.android.unavailable import Unavailable
 from profiler.devices.device import Ended
 from profiler.errors import DeviceError, InputError, MissingSource
-from profiler.records.run import ProcessExit, SystemMemory
+from profiler.records.run import ExitKind, ProcessExit, SystemMemory
 
 PACKAGE = "org.ondeviceprofiler.runner"
 ACTIVITY = ".RunnerActivity"
@@ -33,18 +33,6 @@ _LOG = (
     " -s am_kill am_proc_died am_crash am_anr lowmemorykiller lmkd Zygote libc DEBUG"
 )
 _REPORTS_LOW_MEMORY = "getprop persist.sys.lmk.reportkills"
-ExitKind = Literal[
-    "low_memory",
-    "crash",
-    "native_crash",
-    "not_responding",
-    "signalled",
-    "stopped",
-    "frozen",
-    "too_much_work",
-    "restarted",
-    "other",
-]
 _KINDS: dict[Cause, ExitKind] = {
     "low_memory": "low_memory",
     "likely_low_memory": "low_memory",

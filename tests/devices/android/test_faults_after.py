@@ -107,6 +107,26 @@ def test_a_run_whose_phone_stays_away_is_kept_and_collected_whole_later(
     assert settings(pixel) == before
 
 
+def test_ctrl_c_on_the_command_line_while_the_phone_is_away_leaves_its_run_to_it(
+    profile: CommandLine, desk: Desk, pixel: VirtualAndroid, small_bundle: Path
+) -> None:
+    desk.server.connect(pixel.address)
+    host = Victim(small_bundle, desk.store.root, ["--device", "android", *LEAST, "--repeats", "300"])
+    until(lambda: bool(journals(pixel)))
+    pixel.freeze_app()  # so that it is at work for as long as this test needs
+    pixel.unplug()
+    host.signal(signal.SIGINT)
+    code, said = host.end()
+    assert code == 130
+    assert said.endswith("profile: stopped; what was measured is kept (profile runs)\n")
+    assert len(sessions(desk.store)) == 1
+    pixel.thaw_app()
+    until(lambda: finished(pixel))
+    plug_in(desk, pixel)
+    run = brought_home(profile, desk, pixel)
+    assert (run.outcome, run.reason, len(run.iterations)) == ("completed", None, 301)
+
+
 def test_a_killed_hosts_run_is_neither_cut_short_nor_lost_and_the_phone_is_put_back(
     profile: CommandLine, desk: Desk, pixel: VirtualAndroid, small_bundle: Path
 ) -> None:

@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from profiler import codec
+from profiler.cli.measuring import exit_code
 from profiler.records.message import PROTOCOL_VERSION, Refused, RunnerHello
 from profiler.records.record import Record
 from tests.devices.android.faults_for_tests import CommandLine, sessions, until, with_parameters
@@ -84,7 +85,7 @@ def test_an_app_that_ends_at_once_says_what_it_said(profile: CommandLine, desk: 
 def test_a_disk_that_fills_up_while_it_measures_is_not_the_models_fault(desk: Desk, small_bundle: Path) -> None:
     with VirtualAndroid("pixel9", runner=short_of_disk) as phone:
         run = desk.measure(phone, make_order(small_bundle, repeats=50))
-    assert run.outcome == "aborted"
+    assert (run.outcome, exit_code(run)) == ("aborted", 3)
     assert (run.reason or "").startswith("storage: ")
     assert run.iterations
     assert sessions(desk.store) == []
@@ -99,7 +100,7 @@ def test_a_model_that_needs_more_memory_than_there_is_has_failed_with_the_phones
     with VirtualAndroid(persona, runner="kotlin") as phone:
         run = desk.measure(phone, make_order(bundle))
         assert [kill.why for kill in phone.model.truth.kills] == ["low memory"]
-    assert run.outcome == "failed"
+    assert (run.outcome, exit_code(run)) == ("failed", 1)
     assert (run.reason or "").startswith("out_of_memory: ")
     assert run.component == "denoiser"
     assert run.processes[0].exit is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -21,7 +22,8 @@ def pixel(desk: Desk) -> Iterator[VirtualAndroid]:
     with VirtualAndroid("pixel9", runner="python") as phone:
         desk.server.connect(phone.address)
         yield phone
-        desk.server.disconnect(phone.address)
+        with contextlib.suppress(DeviceError):  # it is not connected any more
+            desk.server.disconnect(phone.address)
 
 
 def _shell(command: str) -> Fault:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from profiler.cli.measuring import exit_code
 from profiler.clock import RealClock
 from profiler.records.event import IterationDone, LoadDone
 from profiler.records.job import OnDisconnect
@@ -96,6 +97,7 @@ def test_a_restart_is_told_as_one_and_what_was_measured_is_kept(
 ) -> None:
     run = desk.measure(pixel, order, at_event(IterationDone, pixel.reboot))
     assert run.outcome == "aborted"
+    assert exit_code(run) == 3
     assert "the phone was restarted" in (run.reason or "")
     assert run.processes[0].exit is not None
     assert run.processes[0].exit.kind == "restarted"
@@ -118,7 +120,7 @@ def test_an_app_that_ends_says_why_in_the_phones_own_words(
 ) -> None:
     run = desk.measure(pixel, order, at_event(IterationDone, lambda: pixel.kill_app(why)))
     (process,) = run.processes
-    assert (run.outcome, process.outcome) == (outcome, outcome)
+    assert (run.outcome, process.outcome, exit_code(run)) == (outcome, outcome, {"failed": 1, "aborted": 3}[outcome])
     assert (run.reason or "").startswith(f"{word}: ")
     assert process.exit is not None
     assert process.exit.kind == kind
@@ -133,6 +135,7 @@ def test_an_app_that_hangs_is_given_up_after_the_time_that_is_allowed(
 ) -> None:
     run = desk.measure(pixel, order._replace(stall_timeout_s=1.5), at_event(IterationDone, pixel.freeze_app))
     assert run.outcome == "failed"
+    assert exit_code(run) == 1
     assert run.reason == "timed_out: no progress for 1.5 s, the limit that --timeout sets"
     assert len(run.iterations) == 1
     assert pixel.apps.running() == {}

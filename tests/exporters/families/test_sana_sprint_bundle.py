@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 from exporters.families import sana_sprint
 from exporters.networks import Networks
@@ -13,6 +14,7 @@ from exporters.pipeline import export
 from exporters.progress import Stages
 from exporters.runtimes import runtime
 from exporters.steps import make_component
+from exporters.weights import RandomWeights, StoredWeights, Weights
 from profiler.records.bundle import Bundle, ImageDifference
 from profiler.records.recipe import recipe_of
 from tests.exporters.conftest import Exported
@@ -83,6 +85,25 @@ def test_core_ml_computes_it_in_fp16_with_an_encoder_of_eight_bits(source: Path,
     bundle = exported(source, tmp_path / "bundle", runtime="coreml")
     assert 1e-5 < bundle.verification.images["generate"].float_image.relative < 5e-3
     assert bundle.components["text_encoder"].precision == "int8"
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Save a pipeline in the float type that the published one has."""
+    return save_sana(tmp_path_factory.mktemp("source") / "sana16", encoder_layers=1, dtype=torch.bfloat16)
+
+
+@pytest.mark.parametrize("weights", [StoredWeights(), RandomWeights(0)], ids=["stored", "random"])
+@pytest.mark.parametrize(("name", "limit"), [("onnx", 5e-6), ("executorch", 1e-4), ("coreml", 5e-3)])
+def test_an_encoder_of_the_published_float_type_becomes_one_of_four_bits(
+    published: Path, tmp_path: Path, weights: Weights, name: str, limit: float
+) -> None:
+    pytest.importorskip({"onnx": "onnx", "executorch": "executorch", "coreml": "coremltools"}[name])
+    recipe = recipe_of(SIDE, SIDE, runtime=name, precision="fp16" if name == "coreml" else "fp32", text_encoder="nf4")
+    part = sana_sprint.load(Networks(published, weights), recipe).parts["text_encoder"]
+    made = make_component(part, runtime(name), tmp_path, recipe, Stages())
+    assert made.difference is not None
+    assert made.difference.relative < limit
 
 
 @pytest.mark.slow
