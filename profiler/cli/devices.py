@@ -20,6 +20,7 @@ from profiler.errors import DeviceError
 from profiler.quantities import format_bytes
 from profiler.records.record import Record
 from profiler.report.terminal import plain
+from profiler.report.words import one_line
 
 if TYPE_CHECKING:
     from profiler.devices.android.adb import Server
@@ -134,7 +135,7 @@ def _phone(known: Known, server: Server) -> Row:
 def _device_table(rows: Sequence[Row]) -> Table:
     table = table_of("device", "serial", "what", "system", "battery", "temperature", "free", "state")
     for row in rows:
-        table.add_row(*(escape(cell) for cell in _device_cells(row)))
+        table.add_row(*(escape(one_line(cell, _WIDE)) for cell in _device_cells(row)))
     return table
 
 

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from profiler.devices.device import Transfer
 from profiler.quantities import NS_PER_S, format_bytes
 from profiler.records.event import Begin, IterationDone, Stop, Waiting
+from profiler.report.words import foreign
 from profiler.session import Order
 from profiler.session import Progress as SessionState
 
@@ -77,9 +78,9 @@ class SessionProgress:
             self._bar.update(self._task, advance=self._advance(event))
         elif isinstance(event, Begin):
             self._enter(f"{event.phase}, process {state.process + 1} of {self._order.cold_starts}")
-            self._bar.update(self._task, description=f"{self._phase}: {event.stage}")
+            self._describe(f"{self._phase}: {event.stage}")
         elif isinstance(event, Waiting):
-            self._bar.update(self._task, description=f"waiting: {event.reason}")
+            self._describe(f"waiting: {event.reason}")
             self._say(f"waiting: {event.reason}")
         elif state.transfer is not None:
             self._push(state.transfer)
@@ -89,19 +90,23 @@ class SessionProgress:
     def _push(self, transfer: Transfer) -> None:
         self._enter("push the bundle")
         done, total = format_bytes(transfer.done_bytes), format_bytes(transfer.total_bytes)
-        self._bar.update(self._task, description=f"push {transfer.file}: {done} of {total}")
+        self._describe(f"push {transfer.file}: {done} of {total}")
 
     def _enter(self, phase: str) -> None:
         if phase == self._phase:
             return
         self._phase = phase
-        self._bar.update(self._task, description=phase)
+        self._describe(phase)
         self._say(phase)
+
+    def _describe(self, text: str) -> None:
+        """Show at the bar what is done; a phone's words are among it."""
+        self._bar.update(self._task, description=foreign(text))
 
     def _say(self, line: str) -> None:
         """Print a line where no bar is drawn, unless it was the last one."""
         if not self._console.is_terminal and line != self._said:
-            self._console.print(line, style="dim", markup=False)
+            self._console.print(foreign(line), style="dim", markup=False)
         self._said = line
 
     def _total(self) -> float:

@@ -107,8 +107,15 @@ def opened(
 
 
 def _lease(folder: Path, known: Known) -> IO[str]:
-    folder.mkdir(parents=True, exist_ok=True)
-    lease = locks.hold(folder / f"{known.unit_id}.lock")
+    path = folder / f"{known.unit_id}.lock"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lease = locks.hold(path)
+    except OSError as error:
+        raise DeviceError(
+            f"cannot note that phone {known.phone.serial} is in use: {path}: {error.strerror or error}",
+            hint="Make that folder writable, or name another for all that is cached: XDG_CACHE_HOME.",
+        ) from error
     if lease is None:
         raise DeviceError(
             f"phone {known.phone.serial} is in use: another profile command on this computer measures on it",

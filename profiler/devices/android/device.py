@@ -170,11 +170,17 @@ class AndroidDevice:
         self.app.launch(folder.path, self._patience.start_s)
         address = self._wait_for_address(folder)
         runner = AndroidRunner(self.app, self.shell, self._clock, address.pid, self._patience.end_s)
-        runner.meet(
-            Link(self._opener(address.port), lambda: True, alive_when_cut=runner.lives, clock=self._clock), token
-        )
+        runner.meet(self._link(address, runner), token)
         runner.launch_ns = self._clock.boot_ns() - start_ns
         return runner
+
+    def _link(self, address: RunnerAddress, runner: AndroidRunner) -> Link:
+        try:
+            return Link(self._opener(address.port), lambda: True, alive_when_cut=runner.lives, clock=self._clock)
+        except OSError as error:
+            raise RunnerLost(
+                f"nothing listens on port {address.port} of {self.phone.serial}, where the runner app said that it does"
+            ) from error
 
     def _opener(self, port: int) -> Callable[[], socket.socket]:
         def open_connection() -> socket.socket:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from profiler.catalog import device_profile
 from profiler.clock import RealClock
+from profiler.devices.android.runner import SESSIONS
 from profiler.devices.device import Transfer
 from profiler.devices.local import LocalDevice
 from profiler.errors import DeviceError, InputError
@@ -15,6 +16,7 @@ from profiler.records.recipe import Recipe
 from profiler.session import measure
 from tests.devices.android.phones_for_tests import Desk
 from tests.phones.adb_server import Adb, adb_server, installed_adbs
+from tests.phones.android.apps import Launching
 from tests.phones.android.phone import VirtualAndroid
 from tests.small_bundle import make_order
 
@@ -102,6 +104,35 @@ def test_a_phone_without_the_runner_app_says_how_to_get_it(
     with pytest.raises(DeviceError, match="is not installed") as caught:
         desk.measure(pixel, make_order(small_bundle))
     assert "profile install APK" in str(caught.value)
+
+
+@pytest.mark.parametrize("port", [1, 70000, -5])
+def test_a_runner_that_does_not_listen_where_it_says_is_stopped_and_told_of(
+    desk: Desk, small_bundle: Path, port: int
+) -> None:
+    def liar(launching: Launching) -> tuple[str, ...]:
+        said = f'echo "{{\\"port\\":{port},\\"pid\\":$$}}" >"$0/runner.json"; exec sleep 600'
+        return ("sh", "-c", said, str(launching.storage))
+
+    with VirtualAndroid("pixel9", runner=liar) as phone:
+        run = desk.measure(phone, make_order(small_bundle))
+        assert phone.apps.running() == {}
+    assert (run.outcome, run.stage) == ("aborted", "launch")
+    assert f"nothing listens on port {port}" in (run.reason or "")
+
+
+def test_a_phone_that_names_files_outside_of_a_runners_folder_writes_none_here(
+    desk: Desk, pixel: VirtualAndroid, small_bundle: Path
+) -> None:
+    listing = pixel.root / "system/bin/ls"
+    listing.unlink()
+    listing.write_text('#!/system/bin/sh\ntoybox ls "$@"\ncase "$*" in *sessions*) echo ../../../stray.ppm;; esac\n')
+    listing.chmod(0o755)
+    with desk.device(pixel) as device:
+        device.shell.check(f"mkdir -p {SESSIONS} && echo from the phone >{SESSIONS}/../stray.ppm")
+    run = desk.measure(pixel, make_order(small_bundle, cold_starts=1, repeats=1))
+    assert run.outcome == "completed", run.reason
+    assert list(desk.store.root.rglob("stray*")) == []
 
 
 @pytest.mark.parametrize(("runtime", "backend"), [("coreml", None), ("executorch", "coreml")])

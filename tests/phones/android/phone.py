@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -235,7 +236,8 @@ class VirtualAndroid:
         return self.commands.run(words, _streamed(words, incoming))
 
     def _end_real(self, ended: Ended) -> None:
-        self.apps.end_real(ended.pid, ended.signal)
+        # One that the model says left by itself (0) is still there where a test said so, and would be waited for.
+        self.apps.end_real(ended.pid, ended.signal or signal.SIGKILL)
 
     def _identity(self) -> Identity:
         persona = self.model.persona
