@@ -111,10 +111,13 @@ def _phone(known: Known, server: Server) -> Row:
     facts, advice = known.phone.facts, known.phone.advice
     state = "ready" if known.phone.ready else known.phone.state
     conditions, faked = None, None
-    if known.phone.ready:
-        with contextlib.closing(Shell(known.phone.transport(server))) as shell:
-            told = read_state(shell)
-        conditions, faked = conditions_of(told), told.faked
+    try:
+        if known.phone.ready:
+            with contextlib.closing(Shell(known.phone.transport(server))) as shell:
+                told = read_state(shell)
+            conditions, faked = conditions_of(told), told.faked
+    except DeviceError as error:  # the others are listed all the same
+        state, advice = "unreadable", Advice("", str(error))
     if faked is not None:
         state, advice = "overridden", Advice("", f"{faked.what} is overridden: {faked.reset_command}")
     return Row(

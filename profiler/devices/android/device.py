@@ -155,7 +155,7 @@ class AndroidDevice:
     def launch(self, place: Place, token: str) -> AndroidRunner:
         """Start the runner app afresh over a folder of its own and shake hands."""
         folder = RunnerFolder(self.shell, self._files, place)
-        wait_until_cool(self._run, self.phone.serial, self._clock, self._tell)
+        _tell_all(self._tell, wait_until_cool(self._run, self.phone.serial, self._clock, self._tell).notes)
         folder.prepare(token)
         try:
             return self._started(folder, token)

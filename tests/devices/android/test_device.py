@@ -106,6 +106,26 @@ def test_a_phone_without_the_runner_app_says_how_to_get_it(
     assert "profile install APK" in str(caught.value)
 
 
+def test_a_phone_that_shows_no_temperature_is_measured_and_that_is_said(
+    desk: Desk, pixel: VirtualAndroid, small_bundle: Path
+) -> None:
+    dumpsys = pixel.root / "system/bin/dumpsys"
+    asked = pixel.root / "system/real/dumpsys"
+    asked.parent.mkdir()
+    dumpsys.rename(asked)
+    dumpsys.write_text(
+        '#!/system/bin/sh\ncase $1 in battery|thermalservice) ;; *) exec /system/real/dumpsys "$@";; esac\n'
+    )
+    dumpsys.chmod(0o755)
+    cat = pixel.root / "system/bin/cat"
+    cat.unlink()
+    cat.write_text('#!/system/bin/sh\ncase "$*" in *thermal*) exit 1;; esac\nexec toybox cat "$@"\n')
+    cat.chmod(0o755)
+    phases: list[str] = []
+    desk.measure(pixel, make_order(small_bundle, cold_starts=1, repeats=1), lambda state: phases.append(state.phase))
+    assert any("no temperature of the phone can be read" in phase for phase in phases)
+
+
 @pytest.mark.parametrize("port", [1, 70000, -5])
 def test_a_runner_that_does_not_listen_where_it_says_is_stopped_and_told_of(
     desk: Desk, small_bundle: Path, port: int
