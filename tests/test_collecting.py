@@ -212,7 +212,9 @@ def test_an_image_other_than_the_announced_one_is_not_kept(store: Store) -> None
     session.release()
 
 
-@pytest.mark.parametrize("data", [b"", b"no image", b"P6\n400 400\n255\nxyz", b"P6\n60000 60000\n255\nxyz", b"P6\n0 0\n255\n"])
+@pytest.mark.parametrize(
+    "data", [b"", b"no image", b"P6\n400 400\n255\nxyz", b"P6\n60000 60000\n255\nxyz", b"P6\n0 0\n255\n"]
+)
 def test_a_file_that_is_no_image_leaves_the_session_as_it_is(store: Store, data: bytes) -> None:
     session = make_session(store)
     with_image(session, 0, data)
