@@ -12,13 +12,15 @@ pytest.importorskip("diffusers")
 
 from benchmarks.runner_overhead import main
 from exporters.pipeline import export
+from tests.exporters.read_once import read_once
 from tests.exporters.small_pipelines import save_pipeline, small_recipe, spec_of
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source, folder = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("bundle") / "small"
-    export(spec_of(save_pipeline(source / "edit", "edit"), "generate", "edit"), small_recipe(), folder)
+    with read_once():
+        export(spec_of(save_pipeline(source / "edit", "edit"), "generate", "edit"), small_recipe(), folder)
     return folder
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ import torch
 
 from exporters.pipeline import export
 from profiler.records.bundle import Bundle
+from tests.exporters.read_once import read_once
 from tests.exporters.small_pipelines import Kind, save_pipeline, small_recipe, spec_of
 
 
@@ -30,6 +32,12 @@ class Exported(NamedTuple):
 def _one_thread() -> None:
     # The networks are so small that a second thread only waits for the first.
     torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _torchs_tables() -> Iterator[None]:
+    with read_once():
+        yield
 
 
 @pytest.fixture(scope="session")

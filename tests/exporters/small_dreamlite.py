@@ -33,12 +33,12 @@ Kind = Literal["base", "mobile"]
 CLASSES: dict[Kind, Any] = {"base": DreamLitePipeline, "mobile": DreamLiteMobilePipeline}
 
 
-def build_pipeline(kind: Kind = "mobile", seed: int = 0, levels: int = 2) -> Any:
-    """Build a pipeline with random weights, its U-Net of one or two resolutions."""
+def build_pipeline(kind: Kind = "mobile", seed: int = 0, levels: int = 2, deep: int = DEEP) -> Any:
+    """Build a pipeline with random weights, its U-Net of one or two resolutions, its encoders of `deep` + 1 layers."""
     torch.manual_seed(seed)
     tokenizer = build_tokenizer()
     pipeline = CLASSES[kind](
-        text_encoder=_text_encoder(tokenizer),
+        text_encoder=_text_encoder(tokenizer, deep),
         tokenizer=tokenizer,
         processor=PictureProcessor(image_processor(PATCH), tokenizer),
         vae=_autoencoder(),
@@ -49,9 +49,9 @@ def build_pipeline(kind: Kind = "mobile", seed: int = 0, levels: int = 2) -> Any
     return pipeline
 
 
-def save_pipeline(folder: Path, kind: Kind = "mobile", seed: int = 0, levels: int = 2) -> Path:
+def save_pipeline(folder: Path, kind: Kind = "mobile", seed: int = 0, levels: int = 2, deep: int = DEEP) -> Path:
     """Save a pipeline in the layout and float type of the published ones; the same seed gives the same files."""
-    pipeline = build_pipeline(kind, seed, levels)
+    pipeline = build_pipeline(kind, seed, levels, deep)
     for name in ("text_encoder", "unet", "vae"):
         getattr(pipeline, name).bfloat16().save_pretrained(folder / name)
     for name in ("scheduler", "tokenizer"):
@@ -98,14 +98,14 @@ def _template_texts() -> list[str]:
     return [*texts, *texts]
 
 
-def _text_encoder(tokenizer: Qwen2Tokenizer) -> Qwen3VLForConditionalGeneration:
+def _text_encoder(tokenizer: Qwen2Tokenizer, deep: int) -> Qwen3VLForConditionalGeneration:
     ids = {f"{name}_token_id": tokenizer.convert_tokens_to_ids(f"<|{token}|>") for name, token in _TOKENS.items()}
     config = Qwen3VLConfig(
         text_config={
             "vocab_size": len(tokenizer),
             "hidden_size": WIDTH,
             "intermediate_size": 2 * WIDTH,
-            "num_hidden_layers": DEEP + 1,
+            "num_hidden_layers": deep + 1,
             "num_attention_heads": 4,
             "num_key_value_heads": 2,
             "head_dim": 16,
@@ -118,7 +118,7 @@ def _text_encoder(tokenizer: Qwen2Tokenizer) -> Qwen3VLForConditionalGeneration:
             },
         },
         vision_config={
-            "depth": DEEP + 1,
+            "depth": deep + 1,
             "hidden_size": WIDTH,
             "intermediate_size": 2 * WIDTH,
             "num_heads": 4,
@@ -126,7 +126,7 @@ def _text_encoder(tokenizer: Qwen2Tokenizer) -> Qwen3VLForConditionalGeneration:
             "spatial_merge_size": MERGE,
             "out_hidden_size": WIDTH,
             "num_position_embeddings": 25,
-            "deepstack_visual_indexes": list(range(DEEP)),
+            "deepstack_visual_indexes": list(range(deep)),
         },
         tie_word_embeddings=True,
         **ids,

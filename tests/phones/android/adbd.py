@@ -60,12 +60,10 @@ class Adbd:
             return list(self._links)
 
     def authorize(self) -> None:
-        """Answer "Allow USB debugging?" with yes, for the hosts that ask now and for later."""
+        """Answer "Allow USB debugging?" with yes, for the hosts that are connected now and for good."""
         self.terms.trust = Trust.ASKS if self.terms.trust is Trust.DENIES else self.terms.trust
         for link in self.links():
-            if link.asking is not None:
-                self.terms.known_keys.append(link.asking)
-                link.say_hello()
+            link.authorize()
 
     def go_offline(self) -> None:
         """Let hosts list the phone as offline until `cut` and `listen`."""

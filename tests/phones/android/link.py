@@ -76,7 +76,8 @@ class Link:
     def __init__(
         self, connection: socket.socket, terms: Terms, in_thread: Callable[[Callable[[], None]], None]
     ) -> None:
-        self.asking: bytes | None = None
+        self._asking: bytes | None = None
+        self._agreed = False
         self._connection = connection
         self._terms = terms
         self._in_thread = in_thread
@@ -120,9 +121,13 @@ class Link:
 
     def say_hello(self) -> None:
         """Tell the host that it is let in."""
-        self.asking = None
         identity = self._terms.identity()
         self.send(Packet(CNXN, identity.version, identity.max_payload_bytes, identity.banner.encode()))
+
+    def authorize(self) -> None:
+        """Agree to what the host asks: adb lists a phone as unauthorized a moment before it does."""
+        self._agreed = True
+        self._let_in()
 
     def say_offline(self) -> None:
         """Let the host list the phone as offline."""
@@ -165,11 +170,21 @@ class Link:
 
     def _authenticate(self, packet: Packet) -> None:
         if packet.arg0 == _PUBLIC_KEY:
-            self.asking = bytes(packet.payload).rstrip(b"\0")
+            self._asking = bytes(packet.payload).rstrip(b"\0")
+            self._let_in()
         elif packet.arg0 == _SIGNATURE and self._trusts(bytes(packet.payload)):
             self.say_hello()
         elif packet.arg0 == _SIGNATURE:
             self.send(Packet(AUTH, _TOKEN, 0, self._token))
+
+    def _let_in(self) -> None:
+        """Let the host in that has asked and was agreed to, whichever came last."""
+        with self._lock:
+            if self._asking is None or not self._agreed:
+                return
+            key, self._asking = self._asking, None
+        self._terms.known_keys.append(key)
+        self.say_hello()
 
     def _trusts(self, signature: bytes) -> bool:
         keys = self._terms.known_keys if self._terms.trust is Trust.ASKS else []

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.phones.android.adbd import Adbd, Identity, Link, Service, Terms
+from tests.phones.android.adbd import Adbd, Identity, Link, Service, Terms, Trust
 from tests.phones.android.packets import (
     AUTH,
     CHECKSUMMED_VERSION,
@@ -25,6 +25,7 @@ from tests.phones.android.packets import (
 )
 from tests.phones.android.streams import WINDOW_BYTES, Stream
 
+PUBLIC_KEY = 3
 BANNER = "device::features=shell_v2,delayed_ack"
 
 
@@ -173,6 +174,18 @@ def test_a_phone_that_is_cut_refuses_connections_and_listens_on_the_same_port_ag
     adbd.listen()
     assert adbd.port == port
     Host(adbd).close()
+
+
+def test_a_host_that_asks_after_it_was_agreed_to_is_let_in(adbd: Adbd) -> None:
+    adbd.terms.trust = Trust.ASKS
+    host = Host(adbd)
+    assert host.greeting is not None
+    assert host.greeting.command == AUTH
+    adbd.authorize()
+    host.send(AUTH, PUBLIC_KEY, 0, b"key\0")
+    assert host.receive() == Packet(CNXN, VERSION, 1 << 20, BANNER.encode())
+    assert adbd.terms.known_keys == [b"key"]
+    host.close()
 
 
 def test_an_offline_phone_answers_with_what_hosts_take_for_offline(adbd: Adbd) -> None:
