@@ -102,7 +102,7 @@ def _power_rails(
         window_s=window.seconds,
         readings=readings,
         rest_watts=_watts(lambda span: _grown(times, total, span), times, total, rest),
-        evidence=f"{len(rails)} rails: {', '.join(sorted(rails))}",
+        evidence=f"{len(rails)} rails",
     )
     return [counted]
 
@@ -251,7 +251,8 @@ class _Current:
             window_s=window.seconds,
             readings=readings,
             rest_watts=_watts(joules, self.times, self.raw, rest),
-            evidence=f"{_WORDS[factor]} while charging: the charge counter fell by {charge[0] - charge[-1]:.0f} µAh",
+            evidence=f"{_WORDS[factor]} while charging, by the charge counter, which fell by "
+            f"{charge[0] - charge[-1]:.0f} µAh",
         )
 
 

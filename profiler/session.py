@@ -315,6 +315,8 @@ def _left(launch: Launch, ended: Ended) -> Launch:
 def _follow(runner: Runner, job: Job, course: _Course, number: int) -> bool:
     if job.engine not in runner.hello.engines:
         raise Unable(_lack(runner, job))
+    if course.order.untethered and runner.hello.platform == "python":
+        raise Unable(_NOT_ITS_GAUGES)
     _check_pushed(runner, job)
     runner.link.start(job)
     stall, untethering = _Stall(course.order), Untethering(job, course.order.power_switch, course.clock)
@@ -339,6 +341,12 @@ def _lack(runner: Runner, job: Job) -> str:
     has = ", ".join(sorted(runner.hello.engines)) or "none"
     lack = f"the runner on the device has no engine {job.engine!r}, which this bundle needs; it has: {has}"
     return f"{lack}. Install one that has it: profile install APK"
+
+
+_NOT_ITS_GAUGES = (
+    "the Python runner reads this computer's gauges, which say nothing of a phone's battery: --untethered needs the "
+    "runner app's own (a virtual phone's is --runner kotlin)"
+)
 
 
 class _Stall:
@@ -413,6 +421,7 @@ def _with_hello(launch: Launch, runner: Runner, job: Job) -> Launch:
         engine=None if version is None else f"{job.engine} {version}",
         virtual=hello.virtual,
         synthetic=hello.synthetic,
+        runner_platform=hello.platform,
     )
 
 

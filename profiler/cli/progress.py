@@ -45,7 +45,14 @@ class ExportProgress:
             self._console.print(f"export, {stage}", style="dim")
 
 
-_PHASES = {"away": "the phone is away and goes on by itself: connect it again to collect; Ctrl-C leaves that for later"}
+_AWAY = "the phone is away and goes on by itself: connect it again to collect; Ctrl-C leaves that for later"
+
+
+def _on_battery(order: Order) -> str:
+    """Say how long a phone is to be left unplugged, where the protocol tells."""
+    minutes = order.measurement.minutes
+    until = "its images are made" if minutes is None else f"{minutes + order.rest_s / 60:.0f} min are over"
+    return f"measuring on its battery: leave it unplugged until {until}, then connect it again"
 
 
 class SessionProgress:
@@ -85,7 +92,12 @@ class SessionProgress:
         elif state.transfer is not None:
             self._push(state.transfer)
         elif event is None or isinstance(event, Stop):
-            self._enter(_PHASES.get(state.phase, state.phase) if event is None else "finishing")
+            self._enter(self._words(state.phase) if event is None else "finishing")
+
+    def _words(self, phase: str) -> str:
+        if phase != "away":
+            return phase
+        return _on_battery(self._order) if self._order.untethered else _AWAY
 
     def _push(self, transfer: Transfer) -> None:
         self._enter("push the bundle")

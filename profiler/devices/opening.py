@@ -159,5 +159,9 @@ def _what_to_do(phones: Sequence[Known]) -> str:
     if not phones:
         return "Plug one in with USB debugging switched on (Developer options), or: adb connect ADDRESS"
     waiting = [known.phone.advice.next_step for known in phones if not known.phone.ready]
-    ready = [known.profile.name for known in phones if known.phone.ready and known.profile]
-    return " ".join([*dict.fromkeys(waiting), *(f"Measure on that one: --device {name}." for name in ready[:1])])
+    ready = [
+        f"To measure on {known.phone.serial}: --device {known.profile.name}."
+        for known in phones
+        if known.phone.ready and known.profile
+    ]
+    return " ".join([*dict.fromkeys(waiting), *ready[:1]])

@@ -104,7 +104,7 @@ class AndroidDevice:
         self._tell = tell
         self.app.require()
         self._check_idle()
-        done = settle(self._run, self.phone.serial, self._clock, lambda sentences: _tell_all(tell, sentences))
+        done = settle(self._run, self.phone.serial, self._clock, lambda sentences: _tell_changes(tell, sentences))
         _tell_all(tell, done.notes)
         try:
             _tell_all(tell, self._check_charge())
@@ -246,3 +246,7 @@ class AndroidDevice:
 def _tell_all(tell: Callable[[str], None], sentences: Iterable[str]) -> None:
     for sentence in sentences:
         tell(sentence)
+
+
+def _tell_changes(tell: Callable[[str], None], sentences: Iterable[str]) -> None:
+    _tell_all(tell, (f"for this run, and put back after it: {sentence}" for sentence in sentences))

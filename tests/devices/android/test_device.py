@@ -73,6 +73,14 @@ def test_the_python_runner_on_a_phone_makes_the_image_that_it_makes_here(desk: D
     assert not there.synthetic
 
 
+def test_an_untethered_run_with_borrowed_gauges_is_refused_before_any_work(desk: Desk, small_bundle: Path) -> None:
+    with VirtualAndroid("pixel9", runner="python") as phone:
+        run = desk.measure(phone, make_order(small_bundle, cold_starts=2, untethered=True))
+    assert run.outcome == "refused"
+    assert "this computer's gauges" in (run.reason or "")
+    assert run.iterations == ()
+
+
 def test_nothing_of_a_finished_run_stays_on_the_phone_but_its_bundle(
     desk: Desk, pixel: VirtualAndroid, small_bundle: Path
 ) -> None:
