@@ -29,6 +29,8 @@ _WORDS = {1.0: "µA, positive", -1.0: "µA, negative", 1000.0: "mA, positive", -
 _MICROAMPERE_SECONDS = 3600.0  # in one µAh
 
 PLUGGED = "the device was on external power, so its battery tells nothing; measure with --untethered"
+REPLUGGED = "the device was on external power while images were timed: leave it unplugged until they are through"
+UNREAD = "the power rails were not read while images were timed"
 SHORT = (
     f"energy needs {LEAST_WINDOW_S:.0f} s of timed images, or {LEAST_READINGS} readings of a gauge among them: "
     "use --protocol sustained, or more --repeats"
@@ -92,7 +94,7 @@ def _power_rails(
     told = [(moment, rail) for moment, rail in told if rail.keys() >= rails]  # one may be left out now and then
     times = _seconds([moment for moment, _ in told])
     total = np.array([sum(rail[name] for name in rails) for _, rail in told]) * 1e-6
-    window = _window(images, (told[0][0], told[-1][0]))
+    window = _window(images, (told[0][0], told[-1][0]), UNREAD)
     readings = _check_enough(window, _changes(times, total, window))
     check_rise([rail for _, rail in told[_around(times, window)]], sorted(rails))
     counted = Energy(
@@ -128,7 +130,7 @@ def _battery(
         raise Unknown(NO_GAUGE)
     if not held:
         raise Unknown(NO_VOLTAGE if unplugged else PLUGGED)
-    window = _window(images, (held[0].device_boot_ns, held[-1].device_boot_ns))
+    window = _window(images, (held[0].device_boot_ns, held[-1].device_boot_ns), REPLUGGED)
     counter = _Counter(held)
     check_fall(*counter.steps(window)[:2])
     gauge = _Current(current) if current else None
@@ -154,11 +156,11 @@ def _unplugged(samples: Sequence[EnvironmentSample]) -> list[EnvironmentSample]:
     return longest
 
 
-def _window(images: Sequence[IterationSample], within: Span) -> Window:
-    """Return the images that lie wholly within. Raises Unknown where there are none."""
+def _window(images: Sequence[IterationSample], within: Span, lack: str) -> Window:
+    """Return the images that lie wholly within. Raises Unknown with `lack` where there are none."""
     inside = [i for i in images if within[0] <= i.start_boot_ns and i.start_boot_ns + i.duration_ns <= within[1]]
     if not inside:
-        raise Unknown(PLUGGED)
+        raise Unknown(lack)
     return Window(inside[0].start_boot_ns, inside[-1].start_boot_ns + inside[-1].duration_ns, len(inside))
 
 

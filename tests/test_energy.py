@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from profiler.energy import NO_GAUGE, NO_VOLTAGE, PLUGGED, SHORT, UNCALIBRATED, Found, energy
+from profiler.energy import NO_GAUGE, NO_VOLTAGE, PLUGGED, REPLUGGED, SHORT, UNCALIBRATED, UNREAD, Found, energy
 from profiler.meter_checks import STILL
 from profiler.quantities import NS_PER_S
 from profiler.records.event import EnvironmentSample
@@ -136,6 +136,16 @@ def test_only_images_made_on_the_battery_count() -> None:
     assert found.by_meter[0].images == 33
     for meter in found.by_meter:
         assert meter.joules == pytest.approx(4.25 * 99, rel=0.03)
+
+
+def test_a_device_that_is_plugged_in_again_too_early_is_not_told_to_measure_untethered() -> None:
+    samples = readings(Gauges(), plugged=lambda s: s > START_S + 30)
+    assert energy(images(), samples, REST) == Found((), REPLUGGED)
+
+
+def test_power_rails_that_are_not_read_any_more_say_so() -> None:
+    early = with_rails(lambda s: {"cpu": 3_000_000 * s} if s < 30 else None)
+    assert (energy(images(), early, REST).reason or "").startswith(UNREAD)
 
 
 def test_a_moment_is_too_short_for_a_slow_gauge() -> None:
