@@ -41,7 +41,7 @@ class ExportProgress:
             self._bar.start()
             self._task = self._bar.add_task("export", total=total)
         self._bar.update(self._task, description=f"export: {stage}", completed=done, total=total)
-        if not self._console.is_terminal:
+        if not _draws(self._console):
             self._console.print(f"export, {stage}", style="dim")
 
 
@@ -53,6 +53,10 @@ def _on_battery(order: Order) -> str:
     minutes = order.measurement.minutes
     until = "its images are made" if minutes is None else f"{minutes + order.rest_s / 60:.0f} min are over"
     return f"measuring on its battery: leave it unplugged until {until}, then connect it again"
+
+
+# What else a session tells is a device's own sentence.
+_OWN_PHASES = ("launch", "collect", "away")
 
 
 class SessionProgress:
@@ -91,8 +95,12 @@ class SessionProgress:
             self._say(f"waiting: {event.reason}")
         elif state.transfer is not None:
             self._push(state.transfer)
-        elif event is None or isinstance(event, Stop):
-            self._enter(self._words(state.phase) if event is None else "finishing")
+        elif isinstance(event, Stop):
+            self._enter("finishing")
+        elif event is None:
+            self._enter(self._words(state.phase))
+            if state.phase not in _OWN_PHASES:
+                self._keep(state.phase)
 
     def _words(self, phase: str) -> str:
         if phase != "away":
@@ -111,13 +119,18 @@ class SessionProgress:
         self._describe(phase)
         self._say(phase)
 
+    def _keep(self, said: str) -> None:
+        """Print above the bar what a device says of itself, as what it changes; what it waits for goes by."""
+        if _draws(self._console) and not said.startswith("waiting"):
+            self._console.print(foreign(said), style="dim", markup=False)
+
     def _describe(self, text: str) -> None:
         """Show at the bar what is done; a phone's words are among it."""
         self._bar.update(self._task, description=foreign(text))
 
     def _say(self, line: str) -> None:
         """Print a line where no bar is drawn, unless it was the last one."""
-        if not self._console.is_terminal and line != self._said:
+        if not _draws(self._console) and line != self._said:
             self._console.print(foreign(line), style="dim", markup=False)
         self._said = line
 
@@ -134,6 +147,10 @@ class SessionProgress:
         return (event.duration_ns + (event.gap_ns or 0)) / NS_PER_S
 
 
+def _draws(console: Console) -> bool:
+    return console.is_terminal and not console.is_dumb_terminal
+
+
 def _bar(console: Console) -> Progress:
     return Progress(
         TextColumn("{task.description}", markup=False),
@@ -141,7 +158,7 @@ def _bar(console: Console) -> Progress:
         MofNCompleteColumn(),
         TimeRemainingColumn(),
         console=console,
-        disable=not console.is_terminal,
+        disable=not _draws(console),
         transient=True,
         refresh_per_second=2,  # drawing takes time from the model on the same cores
     )

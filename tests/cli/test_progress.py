@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,24 @@ def test_without_a_terminal_each_phase_is_a_line(small_bundle: Path) -> None:
 
 def test_on_a_terminal_a_bar_counts_the_images(small_bundle: Path) -> None:
     assert "2/2" in told(make_order(small_bundle), terminal=True)
+
+
+def test_what_is_changed_on_a_device_stays_to_be_read_above_the_bar(small_bundle: Path) -> None:
+    stream = io.StringIO()
+    with SessionProgress(Console(file=stream, force_terminal=True, width=100), make_order(small_bundle)) as progress:
+        for phase in ("turn the screen on", "open the lock screen", "waiting for it to cool down", "launch"):
+            progress.report(Progress(phase, 0, None))
+    kept = [line for line in stream.getvalue().splitlines() if "the " in line]
+    assert len(kept) == 2
+    assert "turn the screen on" in kept[0]
+    assert "open the lock screen" in kept[1]
+
+
+def test_a_terminal_that_cannot_draw_gets_a_line_for_each_phase(
+    small_bundle: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    assert "launch\nload, process 1 of 1\n" in re.sub(r"\x1b\[\d*m", "", told(make_order(small_bundle), terminal=True))
 
 
 def test_a_stage_of_any_name_is_shown_as_it_is(small_bundle: Path) -> None:
