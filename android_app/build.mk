@@ -64,5 +64,5 @@ $(ANDROID)/kotlin.done: android_app/package.json android_app/package-lock.json s
 	@mkdir -p $(ANDROID)/kotlin
 	@cp android_app/package.json android_app/package-lock.json $(ANDROID)/kotlin/
 	@echo "fetching the Kotlin compiler"
-	@npm ci --prefix $(ANDROID)/kotlin --ignore-scripts --no-audit --no-fund --loglevel=error
+	@NODE_EXTRA_CA_CERTS="$${NODE_EXTRA_CA_CERTS:-$${SSL_CERT_FILE:-$$PIP_CERT}}" npm ci --prefix $(ANDROID)/kotlin --ignore-scripts --no-audit --no-fund --loglevel=error
 	@touch $@

@@ -41,7 +41,7 @@ def device_profiles() -> dict[str, DeviceProfile]:
 
 def device_profile(name: str) -> DeviceProfile:
     """Return a device profile. Raises UnknownName."""
-    return _pick("device", name, device_profiles(), hint="All: profile devices.")
+    return _pick("device", name, device_profiles(), hint="All: profile devices --profiles.")
 
 
 def profile_of(properties: Mapping[str, str]) -> DeviceProfile:

@@ -132,6 +132,7 @@ def _build(header: Session, folder: Path, building: Path, ended_wall_ns: int, en
         canaries=tuple(sample for process in processes for sample in _canaries(process)),
         virtual=any(process.launch.virtual for process in processes),
         synthetic=any(process.launch.synthetic for process in processes),
+        runner_platform=next((p.launch.runner_platform for p in processes if p.launch.runner_platform), None),
         conditions_after=codec.read(after, Conditions) if (after := folder / AFTER_FILE).is_file() else None,
     )
     traces = tuple(trace_of(process.launch.process, process.events) for process in processes)

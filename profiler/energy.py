@@ -6,17 +6,18 @@ found by comparing it with the fall of the charge counter, whose unit Android fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from profiler.meter_checks import Series, Unknown, check_fall, check_power, check_rise
 from profiler.quantities import NS_PER_S
 from profiler.records.event import EnvironmentSample
 from profiler.records.run import Energy, IterationSample
 
-Series = npt.NDArray[np.float64]
 Span = tuple[int, int]
 
 LEAST_READINGS = 10
@@ -35,10 +36,6 @@ SHORT = (
 NO_GAUGE = "the device tells neither its battery's current and charge nor what its parts draw"
 NO_VOLTAGE = "the device does not tell its battery's voltage, without which charge is no energy"
 UNCALIBRATED = "the unit and sign of the battery's current are unknown: no charge counter moved to check them by"
-
-
-class Unknown(Exception):
-    """The energy cannot be known, and why."""
 
 
 class Window(NamedTuple):
@@ -91,11 +88,13 @@ def _power_rails(
     told = [(s.device_boot_ns, s.energy_microwattseconds_by_rail) for s in samples if s.energy_microwattseconds_by_rail]
     if not told:
         raise Unknown(NO_GAUGE)
-    rails = sorted(set.intersection(*(set(rail) for _, rail in told)))
+    rails = _usual_rails([rail for _, rail in told])
+    told = [(moment, rail) for moment, rail in told if rail.keys() >= rails]  # one may be left out now and then
     times = _seconds([moment for moment, _ in told])
     total = np.array([sum(rail[name] for name in rails) for _, rail in told]) * 1e-6
     window = _window(images, (told[0][0], told[-1][0]))
     readings = _check_enough(window, _changes(times, total, window))
+    check_rise([rail for _, rail in told[_around(times, window)]], sorted(rails))
     counted = Energy(
         source="power_rails",
         joules=_grown(times, total, window),
@@ -103,9 +102,20 @@ def _power_rails(
         window_s=window.seconds,
         readings=readings,
         rest_watts=_watts(lambda span: _grown(times, total, span), times, total, rest),
-        evidence=f"{len(rails)} rails: {', '.join(rails)}",
+        evidence=f"{len(rails)} rails",
     )
     return [counted]
+
+
+def _usual_rails(readings: Sequence[Mapping[str, int]]) -> frozenset[str]:
+    counts = Counter(frozenset(reading) for reading in readings)
+    return max(counts, key=lambda rails: (counts[rails], len(rails)))
+
+
+def _around(times: Series, window: Window) -> slice:
+    """Return which readings enclose a window."""
+    first = int(np.searchsorted(times, window.start_ns / NS_PER_S, side="right")) - 1
+    return slice(max(first, 0), int(np.searchsorted(times, window.end_ns / NS_PER_S)) + 1)
 
 
 def _battery(
@@ -113,14 +123,15 @@ def _battery(
 ) -> list[Energy]:
     unplugged = _unplugged(samples)
     held = [s for s in unplugged if s.battery_voltage_millivolts]
-    current = [s for s in held if s.battery_current_raw is not None]
+    current = [s for s in held if s.battery_current_raw]  # a device that works draws something: 0 is no reading
     if not any(s.battery_current_raw is not None or s.battery_charge_counter_microamperehours for s in samples):
         raise Unknown(NO_GAUGE)
     if not held:
         raise Unknown(NO_VOLTAGE if unplugged else PLUGGED)
     window = _window(images, (held[0].device_boot_ns, held[-1].device_boot_ns))
     counter = _Counter(held)
-    gauge = _Current(current) if any(s.battery_current_raw for s in current) else None
+    check_fall(*counter.steps(window)[:2])
+    gauge = _Current(current) if current else None
     factor = gauge.factor(counter, window) if gauge is not None else None
     meters = [counter.energy(window, rest, gauge, factor)]
     if gauge is not None:
@@ -128,6 +139,8 @@ def _battery(
     known = [meter for meter in meters if meter is not None]
     if not known:
         raise Unknown(SHORT if counter.moves(window) else UNCALIBRATED)
+    for meter in known:
+        check_power(meter.joules, meter.window_s)
     return sorted(known, key=lambda meter: meter.source == "charge_counter" and meter.readings < _FINE_STEPS)
 
 
@@ -238,7 +251,8 @@ class _Current:
             window_s=window.seconds,
             readings=readings,
             rest_watts=_watts(joules, self.times, self.raw, rest),
-            evidence=f"{_WORDS[factor]} while charging: the charge counter fell by {charge[0] - charge[-1]:.0f} µAh",
+            evidence=f"{_WORDS[factor]} while charging, by the charge counter, which fell by "
+            f"{charge[0] - charge[-1]:.0f} µAh",
         )
 
 
@@ -274,10 +288,11 @@ def _mean(times: Series, values: Series, start_s: float, end_s: float) -> float:
 
 
 def _watts(joules: Callable[[Window], float], times: Series, values: Series, rest: Span | None) -> float | None:
-    """Return the power at rest by the same meter; None where it did not rest, or the meter hardly moved then."""
+    """Return the power at rest by the same meter; None without a rest, or where the meter hardly moved then."""
     if rest is None:
         return None
     window = Window(*rest, images=0)
     if len(_changes(times, values, window)) < 2 or window.seconds <= 0:
         return None
-    return joules(window) / window.seconds
+    watts = joules(window) / window.seconds
+    return watts if watts > 0 else None

@@ -255,7 +255,7 @@ def _run_process(course: _Course, number: int) -> bool:
     launch = _with_hello(launch, runner, job)
     _note(session, launch)
     try:
-        with _brought_home(device, place, runner, lambda ended: _note(session, _left(launch, ended))):
+        with _brought_home(course, place, runner, launch):
             return _follow(runner, job, course, number)
     except RunnerLost:
         if not _completed(place.folder / JOURNAL_FILE):
@@ -269,7 +269,7 @@ def _completed(journal: Path) -> bool:
 
 
 @contextlib.contextmanager
-def _brought_home(device: Device, place: Place, runner: Runner, note: Callable[[Ended], None]) -> Iterator[None]:
+def _brought_home(course: _Course, place: Place, runner: Runner, launch: Launch) -> Iterator[None]:
     """However the work goes, end the runner and fetch what it wrote; one that went away with its device goes on.
 
     Where fetching raises Away, that counts for more than what stopped the work: it is still to be collected.
@@ -279,19 +279,33 @@ def _brought_home(device: Device, place: Place, runner: Runner, note: Callable[[
     except Away:
         runner.link.hang_up()
         raise
+    except DeviceError:
+        _bring_home(course, place, runner, launch, course.order.away_timeout_s)
+        raise
     except Exception:
-        _bring_home(device, place, runner, note)
+        _bring_home(course, place, runner, launch, 0.0)
         raise
     except BaseException:
         with contextlib.suppress(Away):  # what stopped the work is what matters
-            _bring_home(device, place, runner, note)
+            _bring_home(course, place, runner, launch, 0.0)
         raise
-    _bring_home(device, place, runner, note)
+    _bring_home(course, place, runner, launch, course.order.away_timeout_s)
 
 
-def _bring_home(device: Device, place: Place, runner: Runner, note: Callable[[Ended], None]) -> None:
-    note(runner.end())
-    device.fetch(place)
+def _bring_home(course: _Course, place: Place, runner: Runner, launch: Launch, away_s: float) -> None:
+    """End a runner and fetch what it wrote, waiting `away_s` for a device that has just gone. Raises Away."""
+    waited_s = 0.0
+    while True:
+        try:
+            _note(course.session, _left(launch, runner.end()))
+            course.device.fetch(place)
+            return
+        except Away:
+            if waited_s >= away_s:
+                raise
+        course.report(Progress("away", launch.process, None))
+        course.clock.sleep(MOMENT_S)
+        waited_s += MOMENT_S
 
 
 def _left(launch: Launch, ended: Ended) -> Launch:
@@ -301,6 +315,8 @@ def _left(launch: Launch, ended: Ended) -> Launch:
 def _follow(runner: Runner, job: Job, course: _Course, number: int) -> bool:
     if job.engine not in runner.hello.engines:
         raise Unable(_lack(runner, job))
+    if course.order.untethered and runner.hello.platform == "python":
+        raise Unable(_NOT_ITS_GAUGES)
     _check_pushed(runner, job)
     runner.link.start(job)
     stall, untethering = _Stall(course.order), Untethering(job, course.order.power_switch, course.clock)
@@ -325,6 +341,12 @@ def _lack(runner: Runner, job: Job) -> str:
     has = ", ".join(sorted(runner.hello.engines)) or "none"
     lack = f"the runner on the device has no engine {job.engine!r}, which this bundle needs; it has: {has}"
     return f"{lack}. Install one that has it: profile install APK"
+
+
+_NOT_ITS_GAUGES = (
+    "the Python runner reads this computer's gauges, which say nothing of a phone's battery: --untethered needs the "
+    "runner app's own (a virtual phone's is --runner kotlin)"
+)
 
 
 class _Stall:
@@ -399,6 +421,7 @@ def _with_hello(launch: Launch, runner: Runner, job: Job) -> Launch:
         engine=None if version is None else f"{job.engine} {version}",
         virtual=hello.virtual,
         synthetic=hello.synthetic,
+        runner_platform=hello.platform,
     )
 
 

@@ -98,6 +98,17 @@ class Store:
                 continue
             yield session
 
+    def held_sessions(self) -> int:
+        """Return how many open sessions belong to commands that still run."""
+        held = 0
+        for folder in self._sessions.glob("[!.]*") if self._sessions.is_dir() else ():
+            session = _own(folder)
+            if session is None:
+                held += folder.is_dir()
+            else:
+                session.release()
+        return held
+
     def read_session(self, session: OpenSession) -> Session:
         """Read what an open session was about."""
         return codec.read(session.folder / SESSION_FILE, Session)

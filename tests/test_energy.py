@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from profiler.energy import NO_GAUGE, NO_VOLTAGE, PLUGGED, SHORT, UNCALIBRATED, Found, energy
+from profiler.meter_checks import STILL
 from profiler.quantities import NS_PER_S
 from profiler.records.event import EnvironmentSample
 from profiler.records.run import IterationSample
@@ -145,6 +146,104 @@ def test_a_moment_is_too_short_for_a_slow_gauge() -> None:
 def test_without_gauges_or_images_the_reason_says_so() -> None:
     assert energy(images(), [make_environment()], None) == Found((), NO_GAUGE)
     assert energy([], readings(Gauges()), None).reason == "no image was timed"
+
+
+def anew(samples: list[EnvironmentSample], by: int) -> list[EnvironmentSample]:
+    """Let the charge counter be set to another value in the middle of the timed images."""
+    return [
+        replace(s, battery_charge_counter_microamperehours=(s.battery_charge_counter_microamperehours or 0) + by)
+        if s.device_boot_ns > (START_S + 150) * NS_PER_S
+        else s
+        for s in samples
+    ]
+
+
+@pytest.mark.parametrize("by", [2_000_000, 40_000, 2_000, -30_000, -1_000_000])
+@pytest.mark.parametrize("with_current", [True, False])
+def test_a_charge_counter_that_was_set_anew_is_no_meter(by: int, with_current: bool) -> None:
+    samples = anew(readings(Gauges()), by)
+    if not with_current:
+        samples = [replace(sample, battery_current_raw=0) for sample in samples]
+    found = energy(images(), samples, REST)
+    assert found.by_meter == ()
+    assert "it was set anew meanwhile" in (found.reason or "")
+
+
+@pytest.mark.parametrize("by", [5, -5])
+def test_a_charge_counter_may_correct_itself_a_little(by: int) -> None:
+    assert only(energy(images(), anew(readings(Gauges()), by), REST))["charge_counter"] == pytest.approx(
+        TRUE_JOULES, rel=0.03
+    )
+
+
+def test_a_rising_charge_counter_without_external_power_is_never_negative_energy() -> None:
+    rising = [
+        replace(
+            s, battery_charge_counter_microamperehours=round(s.device_boot_ns / NS_PER_S * 300), battery_current_raw=0
+        )
+        for s in readings(Gauges())
+    ]
+    found = energy(images(), rising, REST)
+    assert found.by_meter == ()
+    assert "rose by" in (found.reason or "")
+
+
+def test_a_current_of_zero_now_and_then_is_no_reading() -> None:
+    samples = readings(Gauges(step_microamperehours=1000))
+    gappy = [replace(s, battery_current_raw=0) if number % 8 == 0 else s for number, s in enumerate(samples)]
+    assert only(energy(images(), gappy, REST))["battery_current"] == pytest.approx(TRUE_JOULES, rel=0.02)
+
+
+@pytest.mark.parametrize("factor", [0.001, 1000])
+def test_a_voltage_in_another_unit_is_refused(factor: float) -> None:
+    samples = [
+        replace(sample, battery_voltage_millivolts=round((sample.battery_voltage_millivolts or 0) * factor))
+        for sample in readings(Gauges())
+    ]
+    found = energy(images(), samples, REST)
+    assert found.by_meter == ()
+    assert "a unit is not what it should be" in (found.reason or "")
+
+
+def test_a_charge_counter_in_milliamperehours_is_refused_though_the_current_agrees() -> None:
+    samples = [
+        replace(
+            s,
+            battery_charge_counter_microamperehours=(s.battery_charge_counter_microamperehours or 0) // 1000,
+            battery_current_raw=round((s.battery_current_raw or 0) / 1000),
+        )
+        for s in readings(Gauges())
+    ]
+    found = energy(images(), samples, REST)
+    assert found.by_meter == ()
+    assert found.reason
+
+
+def with_rails(at: Callable[[int], dict[str, int] | None]) -> list[EnvironmentSample]:
+    """Read rails once a second on a cable, as they are so many seconds after the start."""
+    return [
+        replace(sample, energy_microwattseconds_by_rail=at(second))
+        for second, sample in enumerate(readings(Gauges(), plugged=lambda s: True))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("at", "reason"),
+    [
+        (lambda s: {"cpu": 3_000_000 * (s % 100), "gpu": 9_000_000 * s}, "the power rail cpu fell"),
+        (lambda s: {"cpu": (30_000_000 * s) % 2**32}, "the power rail cpu fell"),
+        (lambda s: {"cpu": 7}, STILL),
+    ],
+)
+def test_power_rails_that_fell_or_stood_still_are_no_meter(at: Callable[[int], dict[str, int]], reason: str) -> None:
+    found = energy(images(), with_rails(at), None)
+    assert found.by_meter == ()
+    assert reason in (found.reason or "")
+
+
+def test_a_power_rail_that_one_reading_leaves_out_still_counts() -> None:
+    both = with_rails(lambda s: {"cpu": 3_000_000 * s, "gpu": 1_000_000 * s} if s != 120 else {"gpu": 1_000_000 * s})
+    assert only(energy(images(), both, None)) == {"power_rails": pytest.approx(4 * 150, rel=0.01)}
 
 
 def test_power_rails_count_though_the_device_is_plugged_in() -> None:

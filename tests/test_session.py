@@ -219,9 +219,22 @@ def test_what_cannot_be_fetched_now_waits_for_a_later_command(
         def fetch(self, place: Place) -> None:
             raise Away("it is gone")
 
+    order = make_order(small_bundle, away_timeout_s=1.0)
     with pytest.raises(Away, match="it is gone"):
-        do(make_order(small_bundle), Gone(events=until(Begin, 6)(GOOD), breaks=stopped_by), store)
+        do(order, Gone(events=until(Begin, 6)(GOOD), breaks=stopped_by), store)
     assert len(open_sessions(store)) == 1
+
+
+def test_a_phone_that_goes_as_its_run_ends_is_waited_for(small_bundle: Path, store: Store) -> None:
+    class Flickering(FakeDevice):
+        def fetch(self, place: Place) -> None:
+            super().fetch(place)
+            if len(self.fetched) < 3:
+                raise Away("it is gone")
+
+    device = Flickering()
+    run = do(make_order(small_bundle), device, store)
+    assert (run.outcome, run.reason, len(device.fetched)) == ("completed", None, 3)
 
 
 def test_a_runner_that_the_system_killed_is_the_models_failure(small_bundle: Path, store: Store) -> None:

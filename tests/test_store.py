@@ -255,3 +255,12 @@ def test_a_journal_is_a_file_in_the_folder_of_its_run(store: Store, name: str) -
     run = make_run(run_id=new_run(store), processes=(make_process(journal=name),))
     with pytest.raises(InvalidRecord, match="is no name of a journal"):
         store.load_traces(run)
+
+
+def test_sessions_of_commands_that_still_run_are_counted_and_left_to_them(store: Store) -> None:
+    mine, gone = store.new_session(FakeClock()), store.new_session(FakeClock())
+    gone.release()
+    assert store.held_sessions() == 1
+    assert store.held_sessions() == 1
+    mine.release()
+    assert store.held_sessions() == 0

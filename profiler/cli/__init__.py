@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -116,7 +117,14 @@ def _stopped(
 ) -> Failure:
     """Describe a Ctrl-C; only the main job, whose options stand before any command, measures what could be kept."""
     measures = bool(given) and given[0].startswith("-")
-    return Failure(INTERRUPTED, "interrupted", f"{how}; {kept}" if measures else how)
+    on_phone = "; a phone that was away goes on by itself: profile collect" if _names_a_phone(given) else ""
+    return Failure(INTERRUPTED, "interrupted", f"{how}; {kept}{on_phone}" if measures else how)
+
+
+def _names_a_phone(given: Sequence[str]) -> bool:
+    named = [after for option, after in itertools.pairwise(given) if option == "--device"]
+    named += [word.partition("=")[2] for word in given if word.startswith("--device=")]
+    return bool(named) and named[-1] != "local"
 
 
 def _foreign(error: Exception, given: Sequence[str]) -> int | Failure:

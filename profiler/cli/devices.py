@@ -20,6 +20,7 @@ from profiler.errors import DeviceError
 from profiler.quantities import format_bytes
 from profiler.records.record import Record
 from profiler.report.terminal import plain
+from profiler.report.words import one_line
 
 if TYPE_CHECKING:
     from profiler.devices.android.adb import Server
@@ -110,10 +111,13 @@ def _phone(known: Known, server: Server) -> Row:
     facts, advice = known.phone.facts, known.phone.advice
     state = "ready" if known.phone.ready else known.phone.state
     conditions, faked = None, None
-    if known.phone.ready:
-        with contextlib.closing(Shell(known.phone.transport(server))) as shell:
-            told = read_state(shell)
-        conditions, faked = conditions_of(told), told.faked
+    try:
+        if known.phone.ready:
+            with contextlib.closing(Shell(known.phone.transport(server))) as shell:
+                told = read_state(shell)
+            conditions, faked = conditions_of(told), told.faked
+    except DeviceError as error:  # the others are listed all the same
+        state, advice = "unreadable", Advice("", str(error))
     if faked is not None:
         state, advice = "overridden", Advice("", f"{faked.what} is overridden: {faked.reset_command}")
     return Row(
@@ -134,7 +138,7 @@ def _phone(known: Known, server: Server) -> Row:
 def _device_table(rows: Sequence[Row]) -> Table:
     table = table_of("device", "serial", "what", "system", "battery", "temperature", "free", "state")
     for row in rows:
-        table.add_row(*(escape(cell) for cell in _device_cells(row)))
+        table.add_row(*(escape(one_line(cell, _WIDE)) for cell in _device_cells(row)))
     return table
 
 

@@ -23,8 +23,10 @@ def collect_all(path: Path | None, *, stop: bool) -> int:
         )
         clock.sleep(_LOOK_S)
         waiting = _look(path, stop=stop)
-    if not waiting:
-        print_result(plain(f"nothing is left open in {store.root} any more"))
+    if held := store.held_sessions():
+        print_result(plain(f"{held} open in {store.root}, of a profile command that still runs: it collects by itself"))
+    elif not waiting:
+        print_result(plain(f"nothing is left open in {store.root}"))
     return 3 if waiting else 0
 
 

@@ -17,7 +17,7 @@ from profiler.report.terminal import plain
 def install(apk: Path, device_name: str, serial: str | None) -> int:
     """Install an app file and say which version is there now."""
     if not apk.is_file():
-        raise InputError(f"no file at {apk}", hint="Build the app first: android_app/README.md")
+        raise InputError(f"no file at {apk}", hint="The app for physical phones is not part of this version yet.")
     device = open_device(device_name, RealClock(), serial)
     with contextlib.closing(device):
         if not isinstance(device, AndroidDevice):

@@ -10,7 +10,7 @@ from profiler.cli.findings import Finding, disturbing, missing, there, unavailab
 from profiler.cli.places import open_device
 from profiler.clock import RealClock
 from profiler.devices.android.adb import Server
-from profiler.devices.android.cool_down import LEAST_PERCENT, MOST_PERCENT
+from profiler.devices.android.cool_down import LEAST_PERCENT, MOST_PERCENT, Bars
 from profiler.devices.android.device import AndroidDevice
 from profiler.devices.android.state import conditions_of
 from profiler.devices.opening import Known, known_phones
@@ -72,7 +72,7 @@ def _conditions(device: AndroidDevice) -> Iterator[Finding]:
     try:
         found = conditions_of(device.state())
     except DeviceError as error:
-        yield missing("true readings", str(error).splitlines()[0], error.hint or "", needed=True)
+        yield missing("battery and heat", str(error).splitlines()[0], error.hint or "", needed=True)
         return
     yield _charge(found)
     yield _heat(found)
@@ -103,4 +103,10 @@ def _heat(found: Conditions) -> Finding:
     told = [f"{what} {value / 1000:.1f} °C" for what, value in (("battery", own), ("processor", processor)) if value]
     if not told:
         return unavailable("temperature", found.temperature_reason or "no reading", "cooling down cannot be waited for")
+    bars = Bars()
+    if (own or 0) >= bars.battery_millicelsius or (processor or 0) >= bars.processor_millicelsius:
+        bar = (
+            f"battery {bars.battery_millicelsius / 1000:.0f} °C, processor {bars.processor_millicelsius / 1000:.0f} °C"
+        )
+        return disturbing("temperature", ", ".join(told), f"a run waits until it is below {bar}")
     return there("temperature", ", ".join(told))

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 from profiler.devices.device import Transfer
 from profiler.quantities import NS_PER_S, format_bytes
 from profiler.records.event import Begin, IterationDone, Stop, Waiting
+from profiler.report.words import foreign
 from profiler.session import Order
 from profiler.session import Progress as SessionState
 
@@ -44,7 +45,14 @@ class ExportProgress:
             self._console.print(f"export, {stage}", style="dim")
 
 
-_PHASES = {"away": "the phone is away and goes on by itself: connect it again to collect; Ctrl-C leaves that for later"}
+_AWAY = "the phone is away and goes on by itself: connect it again to collect; Ctrl-C leaves that for later"
+
+
+def _on_battery(order: Order) -> str:
+    """Say how long a phone is to be left unplugged, where the protocol tells."""
+    minutes = order.measurement.minutes
+    until = "its images are made" if minutes is None else f"{minutes + order.rest_s / 60:.0f} min are over"
+    return f"measuring on its battery: leave it unplugged until {until}, then connect it again"
 
 
 class SessionProgress:
@@ -77,31 +85,40 @@ class SessionProgress:
             self._bar.update(self._task, advance=self._advance(event))
         elif isinstance(event, Begin):
             self._enter(f"{event.phase}, process {state.process + 1} of {self._order.cold_starts}")
-            self._bar.update(self._task, description=f"{self._phase}: {event.stage}")
+            self._describe(f"{self._phase}: {event.stage}")
         elif isinstance(event, Waiting):
-            self._bar.update(self._task, description=f"waiting: {event.reason}")
+            self._describe(f"waiting: {event.reason}")
             self._say(f"waiting: {event.reason}")
         elif state.transfer is not None:
             self._push(state.transfer)
         elif event is None or isinstance(event, Stop):
-            self._enter(_PHASES.get(state.phase, state.phase) if event is None else "finishing")
+            self._enter(self._words(state.phase) if event is None else "finishing")
+
+    def _words(self, phase: str) -> str:
+        if phase != "away":
+            return phase
+        return _on_battery(self._order) if self._order.untethered else _AWAY
 
     def _push(self, transfer: Transfer) -> None:
         self._enter("push the bundle")
         done, total = format_bytes(transfer.done_bytes), format_bytes(transfer.total_bytes)
-        self._bar.update(self._task, description=f"push {transfer.file}: {done} of {total}")
+        self._describe(f"push {transfer.file}: {done} of {total}")
 
     def _enter(self, phase: str) -> None:
         if phase == self._phase:
             return
         self._phase = phase
-        self._bar.update(self._task, description=phase)
+        self._describe(phase)
         self._say(phase)
+
+    def _describe(self, text: str) -> None:
+        """Show at the bar what is done; a phone's words are among it."""
+        self._bar.update(self._task, description=foreign(text))
 
     def _say(self, line: str) -> None:
         """Print a line where no bar is drawn, unless it was the last one."""
         if not self._console.is_terminal and line != self._said:
-            self._console.print(line, style="dim", markup=False)
+            self._console.print(foreign(line), style="dim", markup=False)
         self._said = line
 
     def _total(self) -> float:

@@ -158,7 +158,7 @@ def _cells(found: Line) -> dict[str, str]:
     run = found.run
     return {
         "run": run.run_id,
-        "device": run.unit.profile,
+        "device": f"{run.unit.profile} (virtual)" if run.unit.virtual or run.virtual else run.unit.profile,
         "model": run.model,
         "task": run.task,
         "steps": str(run.settings.steps),

@@ -107,8 +107,15 @@ def opened(
 
 
 def _lease(folder: Path, known: Known) -> IO[str]:
-    folder.mkdir(parents=True, exist_ok=True)
-    lease = locks.hold(folder / f"{known.unit_id}.lock")
+    path = folder / f"{known.unit_id}.lock"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lease = locks.hold(path)
+    except OSError as error:
+        raise DeviceError(
+            f"cannot note that phone {known.phone.serial} is in use: {path}: {error.strerror or error}",
+            hint="Make that folder writable, or name another for all that is cached: XDG_CACHE_HOME.",
+        ) from error
     if lease is None:
         raise DeviceError(
             f"phone {known.phone.serial} is in use: another profile command on this computer measures on it",
@@ -152,5 +159,9 @@ def _what_to_do(phones: Sequence[Known]) -> str:
     if not phones:
         return "Plug one in with USB debugging switched on (Developer options), or: adb connect ADDRESS"
     waiting = [known.phone.advice.next_step for known in phones if not known.phone.ready]
-    ready = [known.profile.name for known in phones if known.phone.ready and known.profile]
-    return " ".join([*dict.fromkeys(waiting), *(f"Measure on that one: --device {name}." for name in ready[:1])])
+    ready = [
+        f"To measure on {known.phone.serial}: --device {known.profile.name}."
+        for known in phones
+        if known.phone.ready and known.profile
+    ]
+    return " ".join([*dict.fromkeys(waiting), *ready[:1]])

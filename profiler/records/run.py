@@ -180,6 +180,7 @@ class Doubt(Record):
         "implausible",
         "samples_lost",
         "charging",
+        "power_changed",
         "low_battery",
         "on_battery",
         "power_save",
@@ -246,6 +247,7 @@ class Launch(Record):
     virtual: bool = False
     synthetic: bool = False
     system_memory: SystemMemory | None = None
+    runner_platform: str | None = None
 
 
 class Run(SessionHeader):
@@ -276,3 +278,4 @@ class Run(SessionHeader):
     virtual: bool = False
     synthetic: bool = False
     conditions_after: Conditions | None = None
+    runner_platform: str | None = None

@@ -17,10 +17,22 @@ _FREE_TEXTS = ("prompt", "negative_prompt")  # as long as anyone likes; not besi
 _BY_ENDING: dict[str, Kind] = {
     **dict.fromkeys(("median_ns", "p25_ns", "p75_ns", "p90_ns", "low_ns", "high_ns"), float),
     **dict.fromkeys(
-        ("_s", "minutes", "ratio", "value", "percent", "average_1m", "guidance_text", "guidance_image"), float
+        (
+            "_s",
+            "minutes",
+            "ratio",
+            "value",
+            "percent",
+            "average_1m",
+            "guidance_text",
+            "guidance_image",
+            "_joules",
+            "_watts",
+        ),
+        float,
     ),
-    **dict.fromkeys(("_ns", "_bytes", "_millicelsius", "threads", "outliers", "_n"), int),
-    **dict.fromkeys(("external_power", "is_phone", "virtual", "traced"), bool),
+    **dict.fromkeys(("_ns", "_bytes", "_millicelsius", "threads", "outliers", "_n", "_images"), int),
+    **dict.fromkeys(("external_power", "is_phone", "virtual", "traced", "untethered", "synthetic"), bool),
     **dict.fromkeys(("seed", "steps", "width", "height", "image", "process", "iteration"), int),
 }
 
@@ -34,10 +46,12 @@ RUN_COLUMNS = (
     "tier_limited_by", "tier_missing", "tier_confidence", "latency_n", "latency_median_ns", "latency_p25_ns",
     "latency_p75_ns", "latency_p90_ns", "latency_ci95_low_ns", "latency_ci95_high_ns", "latency_ci_method",
     "latency_outliers", "load_median_ns", "first_image_median_ns", "cold_n", "page_cache", "peak_memory_bytes",
-    "idle_memory_bytes", "memory_definition", "size_bytes", "total_size_bytes", "observer_ratio", "observer_n",
+    "idle_memory_bytes", "graphics_memory_bytes",
+    "memory_definition", "size_bytes", "total_size_bytes", "observer_ratio", "observer_n",
     "drift_ratio", "drift_p_value", "drift_onset_s", "canary_ratio", "after_gap_ratio",
     "start_temperature_millicelsius", "max_temperature_millicelsius", "battery_percent", "external_power",
-    "available_memory_bytes", "free_storage_bytes", "load_average_1m", "cpu_governor", "doubts", "licence",
+    "available_memory_bytes", "free_storage_bytes", "load_average_1m", "cpu_governor", "energy_joules",
+    "energy_source", "energy_images", "energy_rest_watts", "untethered", "unit_id", "synthetic", "doubts", "licence",
     "commercial_use",
 )
 SAMPLE_COLUMNS = (
@@ -108,6 +122,7 @@ def run_row(run: Run, summary: Summary) -> Row:
         "page_cache": summary.cold.page_cache,
         "peak_memory_bytes": summary.peak_memory_bytes,
         "idle_memory_bytes": summary.idle_memory_bytes,
+        "graphics_memory_bytes": summary.graphics_memory_bytes,
         "memory_definition": summary.memory_definition,
         "size_bytes": run.bundle.size_bytes,
         "total_size_bytes": run.bundle.total_size_bytes,
@@ -117,9 +132,24 @@ def run_row(run: Run, summary: Summary) -> Row:
         "start_temperature_millicelsius": summary.thermal.start_millicelsius,
         "max_temperature_millicelsius": summary.thermal.max_millicelsius,
         **_conditions(run),
+        **_energy(summary),
+        "untethered": run.settings.untethered,
+        "unit_id": run.unit.unit_id,
+        "synthetic": run.synthetic,
         "doubts": ", ".join(doubt.kind for doubt in run.doubts) or None,
         "licence": run.licence.name,
         "commercial_use": run.licence.commercial_use,
+    }
+
+
+def _energy(summary: Summary) -> Row:
+    """Return the energy of one image by the first meter, and the power at rest before, in watts."""
+    found = summary.energy[0] if summary.energy else None
+    return {
+        "energy_joules": summary.energy_joules,
+        "energy_source": found.source if found else None,
+        "energy_images": found.images if found else None,
+        "energy_rest_watts": found.rest_watts if found else None,
     }
 
 

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from profiler.quantities import format_bytes, format_ns
+from profiler.quantities import NS_PER_S, format_bytes, format_ns
 from profiler.records.policy import Margin, Metric
 from profiler.records.recipe import Recipe
 from profiler.records.run import Energy
@@ -176,10 +176,10 @@ def _energy_rows(summary: Summary) -> Iterator[tuple[str, str]]:
 
 def _energy(found: Energy) -> str:
     image = f"{found.joules / found.images:.3g} J an image"
-    rest = f", {found.rest_watts:.3g} W at rest" if found.rest_watts is not None else ""
+    rest = f"; {found.rest_watts:.3g} W at rest, not subtracted" if found.rest_watts is not None else ""
     return (
         f"{image} ({found.joules / found.window_s:.3g} W{rest}), {METERS[found.source]}, "
-        f"{counted(found.readings, 'reading')} in {found.window_s:.3g} s; {found.evidence}"
+        f"{counted(found.readings, 'reading')} in {format_ns(found.window_s * NS_PER_S)}; {found.evidence}"
     )
 
 
@@ -331,7 +331,7 @@ def _temperature(summary: Summary) -> str:
     if thermal.max_millicelsius is None:
         return f"unknown: {thermal.reason}"
     start = "unknown" if thermal.start_millicelsius is None else f"{thermal.start_millicelsius / 1000:.1f} °C"
-    return f"{start} at the start, {thermal.max_millicelsius / 1000:.1f} °C at most"
+    return f"{start} at the start, {thermal.max_millicelsius / 1000:.1f} °C at most (hottest of processor and skin)"
 
 
 def _doubts(summary: Summary) -> list[Text]:

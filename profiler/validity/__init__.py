@@ -24,6 +24,7 @@ _QUESTIONS = (
     faults.implausible,
     faults.samples_lost,
     conditions.charging,
+    conditions.power_changed,
     conditions.low_battery,
     conditions.on_battery,
     conditions.power_save,

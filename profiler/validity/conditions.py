@@ -23,6 +23,19 @@ def charging(evidence: Evidence) -> Doubt | None:
     )
 
 
+def power_changed(evidence: Evidence) -> Doubt | None:
+    """Images on the cable and off it are made by two devices: charging heats one, and clocks may differ."""
+    told = [sample.external_power for sample in evidence.environment if sample.external_power is not None]
+    if not evidence.timed or len(set(told)) < 2:
+        return None
+    share = told.count(False) / len(told)
+    return Doubt(
+        kind="power_changed",
+        detail=f"External power was away for {100 * share:.0f} % of the time in which images were timed.",
+        advice="Leave the cable alone, or measure on the battery from the first timed image on: --untethered.",
+    )
+
+
 def low_battery(evidence: Evidence) -> Doubt | None:
     """Some phones lower their clocks below 30 %; AndroidX Benchmark refuses below 25 %."""
     percent = evidence.run.conditions.power.battery_percent

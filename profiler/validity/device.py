@@ -25,9 +25,11 @@ def virtual_device(evidence: Evidence) -> Doubt | None:
     unit = evidence.run.unit
     if not unit.virtual and not evidence.run.virtual:
         return None
+    borrowed = evidence.run.runner_platform == "python" and unit.platform != "host"
+    where = " Its runner computed on this computer: speed, memory and gauges are the computer's." if borrowed else ""
     return Doubt(
         kind="virtual_device",
-        detail=f"{unit.model or unit.profile} is an emulator or a virtual device.",
+        detail=f"{unit.model or unit.profile} is an emulator or a virtual device.{where}",
         advice="Use the run to test the tool chain; measure on a physical device.",
     )
 

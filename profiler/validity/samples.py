@@ -27,7 +27,9 @@ def too_few(evidence: Evidence) -> Doubt | None:
     return Doubt(
         kind="too_few",
         detail=f"Timed images: {count}. With fewer than {LEAST_TIMED} no interval for the median comes near 95 %.",
-        advice=_more_images(evidence, "20 or more also give a p90"),
+        advice=_more_images(evidence, "20 or more also give a p90")
+        if evidence.run.outcome == "completed"
+        else "The run did not come to its end: see why, and measure again.",
     )
 
 
@@ -86,6 +88,8 @@ def _no_difference(evidence: Evidence) -> Doubt:
 
 def outliers(evidence: Evidence) -> Doubt | None:
     """Doubt a run where more than one image in twenty lies far out; the median withstands a single one."""
+    if evidence.trend is not None and evidence.trend.slower:
+        return None  # a device that slowed down has two speeds, and a doubt of its own
     found = stats.outliers(evidence.durations) if evidence.durations else ()
     if len(found) <= OUTLIER_SHARE * len(evidence.durations):
         return None
@@ -112,8 +116,6 @@ def _outlier_advice(evidence: Evidence, found: tuple[int, ...]) -> str:
         return "Other work ran meanwhile: stop it and measure again."
     if set(found) == set(range(len(found))):
         return f"They come first: raise --warmups, which was {evidence.run.settings.warmups}."
-    if evidence.trend is not None and evidence.trend.slower:
-        return "They come with the slowdown told of below: quote the curve, not one median."
     return "Something else used the device now and then: look for timers and updates, and measure again."
 
 

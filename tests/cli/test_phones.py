@@ -65,6 +65,31 @@ def test_an_overridden_phone_is_listed_as_such_with_the_command_that_resets_it(
     assert "dumpsys battery reset" in printed.err
 
 
+def test_a_phone_whose_state_cannot_be_read_is_listed_with_why(
+    connected: VirtualAndroid, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = connected.root / "system/bin/dumpsys"
+    program.write_text("#!/system/bin/sh\ntoybox head -c 20000000 /dev/zero\n")
+    assert main(["devices"]) == 0
+    printed = capsys.readouterr()
+    assert connected.serial in printed.out
+    assert "unreadable" in printed.out
+    assert "printed more than 16777216 bytes" in " ".join(printed.err.split())
+
+
+def test_what_a_phone_calls_itself_does_not_steer_the_terminal(
+    connected: VirtualAndroid, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = connected.root / "system/bin/getprop"
+    program.write_text("#!/system/bin/sh\nprintf '[ro.product.model]: [a\\033]0;title\\007\\nb[red]]\\n'\n")
+    assert main(["devices"]) == 0
+    printed = capsys.readouterr().out
+    assert "]0;title" in printed
+    assert "b[red]" in printed
+    assert not set(printed) & set("\033\007")
+    assert len(printed.splitlines()) == 3
+
+
 def test_the_doctor_looks_at_a_phone(connected: VirtualAndroid, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["doctor", "--device", "pixel9", "--json"]) == 0
     found = {line["what"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}

@@ -3,11 +3,12 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 from rich.console import Console
 
 from profiler.cli.progress import ExportProgress, SessionProgress
-from profiler.records.event import Begin
+from profiler.records.event import Begin, Waiting
 from profiler.records.job import Measurement
 from profiler.session import Order, Progress
 from tests.messages_for_tests import make_journal
@@ -40,6 +41,15 @@ def test_a_stage_of_any_name_is_shown_as_it_is(small_bundle: Path) -> None:
     with SessionProgress(Console(file=stream, force_terminal=True, width=100), make_order(small_bundle)) as progress:
         progress.report(Progress("run", 0, replace(begun, stage="[/x]")))
     assert "load, process 1 of 1: [/x]" in stream.getvalue()
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_what_a_runner_waits_for_does_not_steer_the_terminal(small_bundle: Path, terminal: bool) -> None:
+    stream, begun = io.StringIO(), next(event for event in make_journal() if isinstance(event, Waiting))
+    console = Console(file=stream, force_terminal=terminal, width=100)
+    with SessionProgress(console, make_order(small_bundle)) as progress:
+        progress.report(Progress("run", 0, replace(begun, reason="a\033]0;title\007b")))
+    assert "waiting: a�]0;title�b" in stream.getvalue()
 
 
 def test_a_measurement_of_minutes_counts_seconds(small_bundle: Path) -> None:

@@ -6,9 +6,10 @@ import pytest
 
 from profiler.catalog import GENERIC_PHONE, device_profile
 from profiler.clock import FakeClock
+from profiler.devices.android.adb import Server
 from profiler.devices.android.listing import Listed
 from profiler.devices.android.phones import Phone
-from profiler.devices.opening import Known, choose, open_device, unit_id_of
+from profiler.devices.opening import Known, choose, open_device, opened, unit_id_of
 from profiler.errors import DeviceError, InputError, UnknownName
 
 
@@ -65,3 +66,13 @@ def test_this_machine_needs_no_adb_and_takes_no_serial(tmp_path: Path) -> None:
         open_device("local", FakeClock(), "4A17")
     with pytest.raises(UnknownName):
         open_device("pixel99", FakeClock())
+
+
+@pytest.mark.parametrize("made", ["units", "units/{}.lock/in-the-way"])
+def test_where_no_phone_can_be_noted_as_taken_it_says_what_to_do(tmp_path: Path, made: str) -> None:
+    obstacle = tmp_path / made.format(PIXEL.unit_id)
+    obstacle.parent.mkdir(parents=True, exist_ok=True)
+    obstacle.touch()
+    with pytest.raises(DeviceError, match="cannot note that phone 4A17 is in use") as caught:
+        opened(PIXEL, Server(environment={}), FakeClock(), tmp_path / "units")
+    assert "XDG_CACHE_HOME" in str(caught.value)

@@ -118,12 +118,16 @@ def test_readings_are_told_in_numbers(whole: Entry) -> None:
     assert "Canary workload: n = 4, 1 at the start, 1 to 1.3 times as long as cool." in gauges.alt
 
 
+def test_a_gauge_that_was_missing_at_first_and_read_later_is_not_missing() -> None:
+    assert "processor clock" not in missing(make_run(), (make_trace(missing={"cpu_frequency_khz": "not yet"}),))
+
+
 def test_gauges_of_one_reason_are_told_of_together() -> None:
     run = make_run(conditions=make_conditions(power=replace(make_conditions().power, reason=None)))
     trace = make_trace(
-        missing={"battery_percent": "no battery", "external_power": "no battery", "cpu_frequency_khz": "hidden"}
+        missing={"battery_percent": "no battery", "external_power": "no battery", "thermal_headroom": "hidden"}
     )
-    assert missing(run, (trace,)) == {"battery, external power": "no battery", "processor clock": "hidden"}
+    assert missing(run, (trace,)) == {"battery, external power": "no battery", "thermal headroom": "hidden"}
 
 
 def test_memory_is_told_stage_by_stage(whole: Entry) -> None:

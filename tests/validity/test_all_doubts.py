@@ -91,6 +91,7 @@ CAUSES: dict[str, tuple[dict[str, Any], tuple[ProcessTrace, ...]]] = {
         (),
     ),
     "charging": ({"conditions": make_conditions(power=Power(battery_percent=80.0, external_power=True))}, ()),
+    "power_changed": ({}, (trace(environment(external_power=True), environment(external_power=False)),)),
     "low_battery": ({"conditions": make_conditions(power=Power(battery_percent=12.0, external_power=False))}, ()),
     "on_battery": ({"conditions": make_conditions(power=Power(battery_percent=80.0, external_power=False))}, ()),
     "power_save": ({"conditions": make_conditions(power_save=True, power_save_source="governor powersave")}, ()),

@@ -21,3 +21,9 @@ def test_a_runner_that_calls_itself_virtual_is_believed_whatever_the_phone_says(
 def test_a_phone_without_a_profile_is_named_by_what_it_says_of_itself() -> None:
     unit = make_unit(is_phone=True, profile="android", maker="Fairphone", model="FP6")
     assert "Fairphone FP6" in only_doubt(sound_run(unit=unit)).detail
+
+
+def test_a_phone_whose_runner_borrowed_this_computer_says_whose_numbers_these_are() -> None:
+    phone = make_unit(is_phone=True, virtual=True, platform="android")
+    assert "are the computer's" in only_doubt(sound_run(unit=phone, runner_platform="python")).detail
+    assert "are the computer's" not in only_doubt(sound_run(unit=phone, runner_platform="android")).detail

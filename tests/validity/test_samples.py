@@ -72,9 +72,8 @@ def test_advice_on_outliers_depends_on_where_they_are_and_what_else_ran(
     assert told in doubt.advice
 
 
-def test_outliers_of_a_device_that_slowed_down_are_its_slow_images() -> None:
-    doubt = found("outliers", run_of(noisy(40, factor=[1.0] * 28 + [1.3] * 12)))
-    assert "slowdown told of below" in doubt.advice
+def test_a_device_that_slowed_down_has_two_speeds_and_no_outliers() -> None:
+    assert "outliers" not in kinds(run_of(noisy(40, factor=[1.0] * 28 + [1.3] * 12)))
 
 
 @pytest.mark.parametrize(("others", "told"), [(0.0, "something slowed most images down"), (90.0, "other work paused")])

@@ -36,7 +36,9 @@ _MARGIN_BYTES = 128 << 20
 # Files are hashed on the phone in groups of so many bytes: one command for many small ones, and none waits long.
 _GROUP_BYTES = 64 << 20
 _SLOWEST_BYTES_A_SECOND = 20_000_000
+# What one command may name; adb takes twice that.
 _COMMAND_BYTES = 32_000
+_RECEIPT_BYTES = 128
 
 # Bytes sent, bytes to send, the file under way.
 Progress = Callable[[int, int, str], None]
@@ -249,10 +251,12 @@ def _entries(source: Path, bundle: Bundle) -> tuple[BundleFile, ...]:
 def _groups(entries: Iterable[BundleFile]) -> Iterator[list[BundleFile]]:
     """Group files that are hashed by one command."""
     group: list[BundleFile] = []
+    size = spelled = 0
     for entry in entries:
-        if group and (_size(group) + entry.size_bytes > _GROUP_BYTES or len(group) == 50):
+        size, spelled = size + entry.size_bytes, spelled + _RECEIPT_BYTES + _spelled(entry.path)
+        if group and (size > _GROUP_BYTES or spelled > _COMMAND_BYTES or len(group) == 50):
             yield group
-            group = []
+            group, size, spelled = [], entry.size_bytes, _RECEIPT_BYTES + _spelled(entry.path)
         group.append(entry)
     if group:
         yield group
@@ -263,12 +267,17 @@ def _commands(paths: Iterable[str]) -> Iterator[str]:
     line = ""
     for path in paths:
         word = quoted(f"./{path}")
-        if line and len(line) + len(word) > _COMMAND_BYTES:
+        if line and len(line.encode()) + len(word.encode()) > _COMMAND_BYTES:
             yield line
             line = ""
         line += f" {word}"
     if line:
         yield line
+
+
+def _spelled(path: str) -> int:
+    """Return the bytes that a path takes in a command: quotes in it take more than one."""
+    return len(quoted(f"./{path}").encode())
 
 
 def _size(entries: Iterable[BundleFile]) -> int:

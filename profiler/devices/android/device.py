@@ -104,7 +104,7 @@ class AndroidDevice:
         self._tell = tell
         self.app.require()
         self._check_idle()
-        done = settle(self._run, self.phone.serial, self._clock, lambda sentences: _tell_all(tell, sentences))
+        done = settle(self._run, self.phone.serial, self._clock, lambda sentences: _tell_changes(tell, sentences))
         _tell_all(tell, done.notes)
         try:
             _tell_all(tell, self._check_charge())
@@ -155,7 +155,7 @@ class AndroidDevice:
     def launch(self, place: Place, token: str) -> AndroidRunner:
         """Start the runner app afresh over a folder of its own and shake hands."""
         folder = RunnerFolder(self.shell, self._files, place)
-        wait_until_cool(self._run, self.phone.serial, self._clock, self._tell)
+        _tell_all(self._tell, wait_until_cool(self._run, self.phone.serial, self._clock, self._tell).notes)
         folder.prepare(token)
         try:
             return self._started(folder, token)
@@ -170,11 +170,17 @@ class AndroidDevice:
         self.app.launch(folder.path, self._patience.start_s)
         address = self._wait_for_address(folder)
         runner = AndroidRunner(self.app, self.shell, self._clock, address.pid, self._patience.end_s)
-        runner.meet(
-            Link(self._opener(address.port), lambda: True, alive_when_cut=runner.lives, clock=self._clock), token
-        )
+        runner.meet(self._link(address, runner), token)
         runner.launch_ns = self._clock.boot_ns() - start_ns
         return runner
+
+    def _link(self, address: RunnerAddress, runner: AndroidRunner) -> Link:
+        try:
+            return Link(self._opener(address.port), lambda: True, alive_when_cut=runner.lives, clock=self._clock)
+        except OSError as error:
+            raise RunnerLost(
+                f"nothing listens on port {address.port} of {self.phone.serial}, where the runner app said that it does"
+            ) from error
 
     def _opener(self, port: int) -> Callable[[], socket.socket]:
         def open_connection() -> socket.socket:
@@ -240,3 +246,7 @@ class AndroidDevice:
 def _tell_all(tell: Callable[[str], None], sentences: Iterable[str]) -> None:
     for sentence in sentences:
         tell(sentence)
+
+
+def _tell_changes(tell: Callable[[str], None], sentences: Iterable[str]) -> None:
+    _tell_all(tell, (f"for this run, and put back after it: {sentence}" for sentence in sentences))

@@ -16,6 +16,7 @@ from profiler.errors import DeviceError, InvalidRecord
 from profiler.journal import JOURNAL_FILE
 from profiler.records.message import ADDRESS_FILE, TOKEN_FILE, RunnerAddress, RunnerHello
 from profiler.records.run import ProcessExit, SystemMemory
+from profiler.store import is_plain_name
 
 SESSIONS = "/sdcard/Android/data/org.ondeviceprofiler.runner/files/sessions"
 LOG_FILE = "runner.log"
@@ -67,8 +68,8 @@ class RunnerFolder:
     def fetch(self) -> None:
         """Pull journal, images and log into the twin. Raises Away or DeviceError."""
         try:
-            listed = self._shell.run(f"ls -1 {quoted(self.path)} 2>/dev/null").text.split()
-            for name in listed:
+            listed = self._shell.run(f"ls -1 {quoted(self.path)} 2>/dev/null").text.splitlines()
+            for name in filter(is_plain_name, listed):  # a phone must not say where files go here
                 if name in _FETCHED or name.endswith(_IMAGES):
                     self._files.pull(f"{self.path}/{name}", self._here / name)
         except DeviceError as error:

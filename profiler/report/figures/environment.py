@@ -73,8 +73,14 @@ def missing(run: Run, traces: Sequence[ProcessTrace]) -> dict[str, str]:
         reasons.setdefault("temperature_millicelsius", run.temperature_reason)
     gauges: dict[str, list[str]] = {}
     for gauge, reason in sorted(reasons.items()):
+        if _has_reading(gauge, traces):
+            continue  # missing at first, as some gauges are
         gauges.setdefault(reason, []).append(_GAUGES.get(gauge, gauge.replace("_", " ")))
     return {", ".join(names): reason for reason, names in gauges.items()}
+
+
+def _has_reading(gauge: str, traces: Sequence[ProcessTrace]) -> bool:
+    return any(getattr(sample, gauge, None) is not None for trace in traces for sample in trace.environment)
 
 
 def _panels(run: Run, traces: Sequence[ProcessTrace]) -> Iterator[_Panel]:

@@ -180,11 +180,18 @@ def test_a_stop_on_request_is_no_crash(app: App) -> None:
     assert told.kind == "stopped"
 
 
-def test_a_process_that_left_is_told_with_its_exit_code(app: App, phone: VirtualAndroid) -> None:
-    pid = started(app)
-    phone.model.end_process(pid, "exit", status=5)
+def test_a_process_that_left_is_told_with_its_exit_code(server: Server) -> None:
+    with VirtualAndroid("pixel9", runner=lambda launching: ("sh", "-c", "sleep 3; exit 5")) as phone:
+        server.connect(phone.address)
+        shell = Shell(Transport(server, phone.address))
+        shell.check(f"mkdir -p {STORAGE}")
+        app = App(shell, RealClock())
+        pid = started(app)
 
-    assert app.exit_of(pid) == Ended(5)
+        assert app.exit_of(pid, wait_s=20.0) == Ended(5)
+
+        shell.close()
+        server.disconnect(phone.address)
 
 
 def test_of_a_process_that_never_was_nothing_is_told_after_the_wait(shell: Shell) -> None:

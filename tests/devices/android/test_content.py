@@ -353,6 +353,15 @@ def test_many_small_files_take_few_commands(content: Content, tmp_path: Path, tr
     counted.close()
 
 
+@pytest.mark.parametrize("sign", ["'", "長"])
+def test_names_of_any_length_and_sign_fit_into_commands(content: Content, tmp_path: Path, sign: str) -> None:
+    longest = sign * (240 // len(sign.encode()))
+    many = {f"{longest}/{longest}/{number:03d}": b"x" for number in range(150)}
+    folder, manifest = write_bundle(tmp_path / "named", many)
+    assert len(content.put(folder, manifest).sent) == 151
+    assert content.put(folder, manifest).sent == ()
+
+
 def test_a_phone_where_nothing_may_be_written_is_told(shell: Shell, files: Files, made: Made) -> None:
     denied = Content(shell, files, folder="/system/bundles")
 

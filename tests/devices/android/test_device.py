@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from profiler.catalog import device_profile
 from profiler.clock import RealClock
+from profiler.devices.android.runner import SESSIONS
 from profiler.devices.device import Transfer
 from profiler.devices.local import LocalDevice
 from profiler.errors import DeviceError, InputError
@@ -15,6 +16,7 @@ from profiler.records.recipe import Recipe
 from profiler.session import measure
 from tests.devices.android.phones_for_tests import Desk
 from tests.phones.adb_server import Adb, adb_server, installed_adbs
+from tests.phones.android.apps import Launching
 from tests.phones.android.phone import VirtualAndroid
 from tests.small_bundle import make_order
 
@@ -71,6 +73,14 @@ def test_the_python_runner_on_a_phone_makes_the_image_that_it_makes_here(desk: D
     assert not there.synthetic
 
 
+def test_an_untethered_run_with_borrowed_gauges_is_refused_before_any_work(desk: Desk, small_bundle: Path) -> None:
+    with VirtualAndroid("pixel9", runner="python") as phone:
+        run = desk.measure(phone, make_order(small_bundle, cold_starts=2, untethered=True))
+    assert run.outcome == "refused"
+    assert "this computer's gauges" in (run.reason or "")
+    assert run.iterations == ()
+
+
 def test_nothing_of_a_finished_run_stays_on_the_phone_but_its_bundle(
     desk: Desk, pixel: VirtualAndroid, small_bundle: Path
 ) -> None:
@@ -102,6 +112,55 @@ def test_a_phone_without_the_runner_app_says_how_to_get_it(
     with pytest.raises(DeviceError, match="is not installed") as caught:
         desk.measure(pixel, make_order(small_bundle))
     assert "profile install APK" in str(caught.value)
+
+
+def test_a_phone_that_shows_no_temperature_is_measured_and_that_is_said(
+    desk: Desk, pixel: VirtualAndroid, small_bundle: Path
+) -> None:
+    dumpsys = pixel.root / "system/bin/dumpsys"
+    asked = pixel.root / "system/real/dumpsys"
+    asked.parent.mkdir()
+    dumpsys.rename(asked)
+    dumpsys.write_text(
+        '#!/system/bin/sh\ncase $1 in battery|thermalservice) ;; *) exec /system/real/dumpsys "$@";; esac\n'
+    )
+    dumpsys.chmod(0o755)
+    cat = pixel.root / "system/bin/cat"
+    cat.unlink()
+    cat.write_text('#!/system/bin/sh\ncase "$*" in *thermal*) exit 1;; esac\nexec toybox cat "$@"\n')
+    cat.chmod(0o755)
+    phases: list[str] = []
+    desk.measure(pixel, make_order(small_bundle, cold_starts=1, repeats=1), lambda state: phases.append(state.phase))
+    assert any("no temperature of the phone can be read" in phase for phase in phases)
+
+
+@pytest.mark.parametrize("port", [1, 70000, -5])
+def test_a_runner_that_does_not_listen_where_it_says_is_stopped_and_told_of(
+    desk: Desk, small_bundle: Path, port: int
+) -> None:
+    def liar(launching: Launching) -> tuple[str, ...]:
+        said = f'echo "{{\\"port\\":{port},\\"pid\\":$$}}" >"$0/runner.json"; exec sleep 600'
+        return ("sh", "-c", said, str(launching.storage))
+
+    with VirtualAndroid("pixel9", runner=liar) as phone:
+        run = desk.measure(phone, make_order(small_bundle))
+        assert phone.apps.running() == {}
+    assert (run.outcome, run.stage) == ("aborted", "launch")
+    assert f"nothing listens on port {port}" in (run.reason or "")
+
+
+def test_a_phone_that_names_files_outside_of_a_runners_folder_writes_none_here(
+    desk: Desk, pixel: VirtualAndroid, small_bundle: Path
+) -> None:
+    listing = pixel.root / "system/bin/ls"
+    listing.unlink()
+    listing.write_text('#!/system/bin/sh\ntoybox ls "$@"\ncase "$*" in *sessions*) echo ../../../stray.ppm;; esac\n')
+    listing.chmod(0o755)
+    with desk.device(pixel) as device:
+        device.shell.check(f"mkdir -p {SESSIONS} && echo from the phone >{SESSIONS}/../stray.ppm")
+    run = desk.measure(pixel, make_order(small_bundle, cold_starts=1, repeats=1))
+    assert run.outcome == "completed", run.reason
+    assert list(desk.store.root.rglob("stray*")) == []
 
 
 @pytest.mark.parametrize(("runtime", "backend"), [("coreml", None), ("executorch", "coreml")])

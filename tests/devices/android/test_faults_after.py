@@ -118,7 +118,7 @@ def test_ctrl_c_on_the_command_line_while_the_phone_is_away_leaves_its_run_to_it
     host.signal(signal.SIGINT)
     code, said = host.end()
     assert code == 130
-    assert said.endswith("profile: stopped; what was measured is kept (profile runs)\n")
+    assert said.endswith("kept (profile runs); a phone that was away goes on by itself: profile collect\n")
     assert len(sessions(desk.store)) == 1
     pixel.thaw_app()
     until(lambda: finished(pixel))

@@ -18,8 +18,8 @@ from tests.phones.android.phone import VirtualAndroid
 from tests.small_bundle import build_small_bundle, make_order
 
 DAY_S = 86_400.0
-# A second an image, more or less: long enough for heat and gauges.
-SLOW = Sampling(memory_interval_ms=100, environment_interval_ms=500)
+# What happens here takes seconds and more; each look at a gauge is a round trip of the synthetic runner.
+SLOW = Sampling(memory_interval_ms=1000, environment_interval_ms=1000, canary_interval_ms=5000)
 
 
 @pytest.fixture

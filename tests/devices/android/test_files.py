@@ -182,7 +182,7 @@ def test_a_full_phone_is_told_and_nothing_half_written_stays(
     finally:
         phone.fill_storage(leaving_bytes=1 << 34)
 
-    assert "Make room" in (caught.value.hint or "")
+    assert "Delete files" in (caught.value.hint or "")
     assert shell.run(f"ls {TMP}/full*").code != 0
 
 
