@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,6 +29,18 @@ def _keep_off_the_users_phones() -> None:
     """Let nothing reach an adb server that is not a test's own, nor start one."""
     os.environ["ANDROID_ADB_SERVER_PORT"] = "1"
     os.environ["ADBUTILS_ADB_PATH"] = os.devnull
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Look through what is imported for garbage once, not again and again while it grows, nor with every test's own."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

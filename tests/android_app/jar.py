@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import functools
 import subprocess
 from pathlib import Path
 
@@ -12,6 +13,7 @@ JAR = PROJECT / "build/android/virtual.jar"
 _JAVA = ("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-Xshare:auto", "-Xmx256m")
 
 
+@functools.cache
 def built_jar() -> Path:
     """Return the runner's jar, compiled by `make` where a source is newer. Raises RuntimeError with make's words."""
     JAR.parent.mkdir(parents=True, exist_ok=True)

@@ -33,14 +33,20 @@ Kind = Literal["generate", "edit"]
 
 
 def save_pipeline(
-    folder: Path, kind: Kind = "generate", *, scheduler: Any = None, tiny_autoencoder: bool = True, seed: int = 0
+    folder: Path,
+    kind: Kind = "generate",
+    *,
+    scheduler: Any = None,
+    tiny_autoencoder: bool = True,
+    encoder_layers: int = 2,
+    seed: int = 0,
 ) -> Path:
     """Build a pipeline with random weights and save it; the same seed gives the same files."""
     torch.manual_seed(seed)
     cls = StableDiffusionInstructPix2PixPipeline if kind == "edit" else StableDiffusionPipeline
     pipeline = cls(
         vae=_tiny_autoencoder() if tiny_autoencoder else _kl_autoencoder(),
-        text_encoder=_text_encoder(),
+        text_encoder=_text_encoder(encoder_layers),
         tokenizer=build_tokenizer(),
         unet=_unet(LATENT_CHANNELS * (2 if kind == "edit" else 1)),
         scheduler=scheduler or sd_scheduler(DDIMScheduler, clip_sample=False, set_alpha_to_one=False, steps_offset=1),
@@ -60,7 +66,7 @@ def save_distilled(folder: Path, *, seed: int = 0, **unet: Any) -> Path:
         _amplify(network.time_embedding.cond_proj, 20.0)
     pipeline = LatentConsistencyModelPipeline(
         vae=_tiny_autoencoder(),
-        text_encoder=_text_encoder(),
+        text_encoder=_text_encoder(2),
         tokenizer=build_tokenizer(),
         unet=network,
         scheduler=sd_scheduler(LCMScheduler, clip_sample=False, set_alpha_to_one=True),
@@ -119,12 +125,12 @@ def small_recipe(**options: Any) -> Recipe:
     return Recipe(**{"height": SIDE, "width": SIDE, **options})
 
 
-def _text_encoder() -> CLIPTextModel:
+def _text_encoder(layers: int) -> CLIPTextModel:
     config = CLIPTextConfig(
         vocab_size=516,
         hidden_size=32,
         intermediate_size=64,
-        num_hidden_layers=2,
+        num_hidden_layers=layers,
         num_attention_heads=2,
         max_position_embeddings=PROMPT_LENGTH,
         bos_token_id=514,

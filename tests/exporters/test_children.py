@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import psutil
@@ -58,33 +58,51 @@ def kill_children(number: signal.Signals) -> None:
             child.send_signal(number)
 
 
+class Stopped(NamedTuple):
+    """An export in children that was stopped at its second component, and the one that went on from there."""
+
+    stop: KeyboardInterrupt
+    left: list[str]
+    parts: list[str]
+    stages: list[str]
+    took: dict[str, Making]
+    bundle: Bundle
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def stopped(edit_bundle: Exported, tmp_path_factory: pytest.TempPathFactory) -> Stopped:
+    """Export twice to one place; a process for each component is slow."""
+    root, took = tmp_path_factory.mktemp("children"), dict[str, Making]()
+    options: dict[str, Any] = {"tell_making": took.__setitem__}
+    with pytest.raises(KeyboardInterrupt) as stop:
+        in_children(edit_bundle.source, root / "bundle", progress=StopsAt("export denoiser", interrupt), **options)
+    left = sorted(path.name for path in root.iterdir())
+    parts = [path.name.split("-")[0] for path in (root / ".bundle.parts").iterdir()]
+    again = StopsAt("nothing", interrupt)
+    bundle = in_children(edit_bundle.source, root / "bundle", progress=again, **options)
+    return Stopped(stop.value, left, parts, again.stages, took, bundle, root / "bundle")
+
+
 @pytest.mark.slow
-def test_a_bundle_made_in_children_is_the_one_made_here(edit_bundle: Exported, tmp_path: Path) -> None:
-    took: dict[str, Making] = {}
-    bundle = in_children(edit_bundle.source, tmp_path / "bundle", tell_making=took.__setitem__)
+def test_a_bundle_made_in_children_is_the_one_made_here(edit_bundle: Exported, stopped: Stopped) -> None:
+    bundle, took = stopped.bundle, stopped.took
     assert bundle.components == edit_bundle.bundle.components
     assert bundle.files == edit_bundle.bundle.files
     assert bundle.verification.components == edit_bundle.bundle.verification.components
     assert max(image.float_image.relative for image in bundle.verification.images.values()) < 2e-5
     assert set(took) == {"text_encoder", "denoiser", "decoder", "image_encoder", "images"}
     assert all(50e6 < making.peak_bytes < 5e9 and making.wall_s > 0 for making in took.values())
-    assert hidden(tmp_path) == []
-    bundle_files.check_files(tmp_path / "bundle", bundle)
+    bundle_files.check_files(stopped.folder, bundle)
 
 
 @pytest.mark.slow
-def test_an_interrupted_export_goes_on_at_the_component(edit_bundle: Exported, tmp_path: Path) -> None:
-    with pytest.raises(KeyboardInterrupt) as stop:
-        in_children(edit_bundle.source, tmp_path / "bundle", progress=StopsAt("export denoiser", interrupt))
-    assert "the same command goes on there" in stop.value.__notes__[0]
-    assert not (tmp_path / "bundle").exists()
-    assert hidden(tmp_path) == [".bundle.parts"]
-    assert [path.name.split("-")[0] for path in (tmp_path / ".bundle.parts").iterdir()] == ["text_encoder"]
-    again = StopsAt("nothing", interrupt)
-    bundle = in_children(edit_bundle.source, tmp_path / "bundle", progress=again)
-    assert "text_encoder was made before" in again.stages
-    assert bundle.files == edit_bundle.bundle.files
-    assert hidden(tmp_path) == []
+def test_an_interrupted_export_goes_on_at_the_component(stopped: Stopped) -> None:
+    assert "the same command goes on there" in stopped.stop.__notes__[0]
+    assert stopped.left == [".bundle.parts"]
+    assert stopped.parts == ["text_encoder"]
+    assert "text_encoder was made before" in stopped.stages
+    assert hidden(stopped.folder.parent) == []
 
 
 def test_other_weights_are_not_taken_for_those_made_before(tmp_path: Path) -> None:

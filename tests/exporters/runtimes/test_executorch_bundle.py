@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = save_pipeline(tmp_path_factory.mktemp("source") / "smallest")
+    folder = save_pipeline(tmp_path_factory.mktemp("source") / "smallest", encoder_layers=1)
     pipeline = StableDiffusionPipeline.from_pretrained(folder, local_files_only=True)
     pipeline.unet = UNet2DConditionModel(
         sample_size=SIDE // 8,
