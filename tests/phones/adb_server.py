@@ -65,6 +65,7 @@ def adb_server(home: Path, program: Path = BUNDLED_ADB, **more: str) -> Iterator
     finally:
         server.terminate()
         server.wait(10)
+        adb.run("kill-server")  # one that a command or the product started in its place, on our own port
 
 
 def _bare_environment(home: Path, port: int) -> dict[str, str]:
