@@ -160,7 +160,7 @@ def test_of_two_phones_the_one_that_is_meant_is_taken(
     assert "--serial SERIAL" in unclear.text
     wrong = profile.measure(galaxy, small_bundle, device="pixel9")
     assert wrong.code == 3
-    assert "Measure on that one: --device galaxy-s24." in wrong.text
+    assert "To measure on RFCX21PHV1D: --device galaxy-s24." in wrong.text
     assert profile.measure(galaxy, small_bundle).code == 0
     (run_id,) = desk.store.run_ids()
     assert desk.store.load(run_id).unit.profile == "galaxy-s24"
