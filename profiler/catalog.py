@@ -13,13 +13,12 @@ import msgspec
 from profiler import codec
 from profiler.bundle_files import MANIFEST
 from profiler.errors import UnknownName
-from profiler.records.device import DeviceProfile
+from profiler.records.device import GENERIC_PHONE, DeviceProfile
 from profiler.records.policy import Policy, ReferenceTable
 from profiler.records.spec import ModelSpec
 
 T = TypeVar("T")
 
-GENERIC_PHONE = "android"
 # Product names carry the sales region (`e3quew`), but not with every maker.
 _CODENAME_PROPERTIES = ("ro.product.device", "ro.product.name")
 

@@ -12,11 +12,11 @@ import pytest
 from profiler import catalog, codec
 from profiler.errors import InvalidRecord
 from profiler.quantities import GIB
-from profiler.records.device import DeviceProfile
+from profiler.records.device import GENERIC_PHONE, DeviceProfile
 
 PROFILES = catalog.device_profiles()
 PHONES = {name: profile for name, profile in PROFILES.items() if profile.models or profile.codenames}
-GENERIC = PROFILES[catalog.GENERIC_PHONE]
+GENERIC = PROFILES[GENERIC_PHONE]
 GB = 10**9
 
 each_phone = pytest.mark.parametrize("phone", PHONES.values(), ids=PHONES)
@@ -28,7 +28,7 @@ def test_there_are_profiles_of_many_phones_of_many_makers() -> None:
 
 
 def test_all_but_this_machine_and_the_generic_phone_are_phones_that_can_be_matched() -> None:
-    assert set(PROFILES) - set(PHONES) == {"local", catalog.GENERIC_PHONE}
+    assert set(PROFILES) - set(PHONES) == {"local", GENERIC_PHONE}
     assert {phone.platform for phone in PHONES.values()} == {GENERIC.platform} == {"android"}
     assert GENERIC.is_phone
     assert all(phone.is_phone for phone in PHONES.values())

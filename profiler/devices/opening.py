@@ -17,7 +17,7 @@ from profiler.devices.android.properties import Facts
 from profiler.devices.device import Away, Device
 from profiler.devices.local import LocalDevice
 from profiler.errors import DeviceError, InputError
-from profiler.records.device import DeviceProfile, Unit
+from profiler.records.device import GENERIC_PHONE, DeviceProfile, Unit
 
 _UNIT_ID_DIGITS = 12
 
@@ -92,7 +92,7 @@ def opened(
     patience: Patience = Patience(),
 ) -> AndroidDevice:
     """Take a phone for this process, noted in `leases`, and open it. Raises DeviceError where another has it."""
-    profile = known.profile or catalog.device_profile(catalog.GENERIC_PHONE)
+    profile = known.profile or catalog.device_profile(GENERIC_PHONE)
     lease = _lease(leases or _leases(), known)
     return AndroidDevice(
         profile,
@@ -134,7 +134,7 @@ def _profile(facts: Facts) -> DeviceProfile:
 
 
 def _fits(known: Known, profile: DeviceProfile) -> bool:
-    return profile.name == catalog.GENERIC_PHONE or known.profile == profile
+    return profile.name == GENERIC_PHONE or known.profile == profile
 
 
 def _names(phone: Phone) -> Iterable[str]:
@@ -144,7 +144,7 @@ def _names(phone: Phone) -> Iterable[str]:
 def _why_none(phones: Sequence[Known], profile: DeviceProfile, serial: str | None) -> str:
     if not phones:
         return "no phone is connected"
-    wanted = "phone" if profile.name == catalog.GENERIC_PHONE else profile.title
+    wanted = "phone" if profile.name == GENERIC_PHONE else profile.title
     named = "" if serial is None else f" with the serial {serial}"
     return f"no {wanted}{named} is ready; connected: {'; '.join(map(_told, phones))}"
 

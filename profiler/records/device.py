@@ -9,6 +9,8 @@ import msgspec
 from profiler.records.record import Name, Record, SchemaVersion
 
 Platform = Literal["host", "android"]
+# The profile of every phone that no other one matches.
+GENERIC_PHONE = "android"
 Month = Annotated[str, msgspec.Meta(pattern="^20[0-9]{2}-(0[1-9]|1[0-2])$")]
 
 

@@ -6,16 +6,16 @@ from each run's first event, so that several runs lie under one another on one t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import msgspec
 
 from profiler.quantities import MIB, NS_PER_US
-from profiler.records.event import EnvironmentSample
 from profiler.records.run import Run
 from profiler.records.trace import ProcessTrace, Span
 from profiler.report.entry import Entry, labels
+from profiler.report.readings import Reading, scaled
 
 _LOADS, _IMAGES = 1, 2  # tracks of a process; no track has its process' own number, which would mean a main thread
 _TRACKS, _PROCESSES = 10, 10_000
@@ -103,25 +103,17 @@ def _slice(name: str, start_ns: int, duration_ns: int, where: Event, args: Event
     return {"ph": "X", "name": name, "ts": start_ns / NS_PER_US, "dur": duration_ns / NS_PER_US, **where, "args": args}
 
 
-def _scaled(field: str, divisor: float) -> Callable[[EnvironmentSample], float | None]:
-    def read(sample: EnvironmentSample) -> float | None:
-        value = getattr(sample, field)
-        return None if value is None else value / divisor
-
-    return read
-
-
-_COUNTERS: tuple[tuple[str, str, Callable[[EnvironmentSample], float | None]], ...] = (
-    ("temperature", "°C", _scaled("temperature_millicelsius", 1000)),
-    ("battery temperature", "°C", _scaled("battery_temperature_millicelsius", 1000)),
-    ("thermal headroom", "1 is severe", _scaled("thermal_headroom", 1)),
-    ("battery", "%", _scaled("battery_percent", 1)),
-    ("battery voltage", "V", _scaled("battery_voltage_millivolts", 1000)),
-    ("battery current", "as told", _scaled("battery_current_raw", 1)),
-    ("processor clock", "MHz", _scaled("cpu_frequency_khz", 1000)),
-    ("clock limit", "MHz", _scaled("cpu_frequency_limit_khz", 1000)),
-    ("this runner", "% of a core", _scaled("own_cpu_percent", 1)),
-    ("everything else", "% of a core", _scaled("other_cpu_percent", 1)),
+_COUNTERS: tuple[tuple[str, str, Reading], ...] = (
+    ("temperature", "°C", scaled("temperature_millicelsius", 1000)),
+    ("battery temperature", "°C", scaled("battery_temperature_millicelsius", 1000)),
+    ("thermal headroom", "1 is severe", scaled("thermal_headroom", 1)),
+    ("battery", "%", scaled("battery_percent", 1)),
+    ("battery voltage", "V", scaled("battery_voltage_millivolts", 1000)),
+    ("battery current", "as told", scaled("battery_current_raw", 1)),
+    ("processor clock", "MHz", scaled("cpu_frequency_khz", 1000)),
+    ("clock limit", "MHz", scaled("cpu_frequency_limit_khz", 1000)),
+    ("this runner", "% of a core", scaled("own_cpu_percent", 1)),
+    ("everything else", "% of a core", scaled("other_cpu_percent", 1)),
 )
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from profiler.records.device import GENERIC_PHONE
 from profiler.records.run import Doubt
 from profiler.validity.evidence import Evidence
-
-GENERIC_PHONE = "android"
 
 
 def not_a_phone(evidence: Evidence) -> Doubt | None:

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from profiler.catalog import GENERIC_PHONE, device_profile
+from profiler.catalog import device_profile
 from profiler.clock import FakeClock
 from profiler.devices.android.adb import Server
 from profiler.devices.android.listing import Listed
 from profiler.devices.android.phones import Phone
 from profiler.devices.opening import Known, choose, open_device, opened, unit_id_of
 from profiler.errors import DeviceError, InputError, UnknownName
+from profiler.records.device import GENERIC_PHONE
 
 
 def known(serial: str, profile: str | None = "pixel9", state: str = "device") -> Known:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from statistics import median
 from typing import NamedTuple
 
@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from profiler.quantities import NS_PER_S
-from profiler.records.event import EnvironmentSample
 from profiler.records.run import Run
 from profiler.records.trace import ProcessTrace
 from profiler.report.figures.canvas import NARROW, SMALL_PX, Drawing, axes, paper, thinned, title, x_title
 from profiler.report.palette import light
+from profiler.report.readings import Reading, scaled
 
 _PANEL = 92
 _GAP = 44
@@ -37,7 +37,6 @@ _GAUGES = {
     "thermal_status": "thermal status",
     "energy_microwattseconds_by_rail": "power rails",
 }
-Reading = Callable[[EnvironmentSample], float | None]
 Points = list[tuple[int, float]]
 
 
@@ -95,20 +94,20 @@ def _panels(run: Run, traces: Sequence[ProcessTrace]) -> Iterator[_Panel]:
             "temperature",
             "°C",
             [
-                line("processor", "series-2", _scaled("temperature_millicelsius", 1000)),
-                line("battery", "series-3", _scaled("battery_temperature_millicelsius", 1000), True),
+                line("processor", "series-2", scaled("temperature_millicelsius", 1000)),
+                line("battery", "series-3", scaled("battery_temperature_millicelsius", 1000), True),
             ],
             False,
             4,
         ),
-        _Panel("thermal headroom", "1 is severe", [line("", "series-6", _scaled("thermal_headroom", 1))], True),
-        _Panel("battery", "%", [line("", "series-3", _scaled("battery_percent", 1))], False, 4),
+        _Panel("thermal headroom", "1 is severe", [line("", "series-6", scaled("thermal_headroom", 1))], True),
+        _Panel("battery", "%", [line("", "series-3", scaled("battery_percent", 1))], False, 4),
         _Panel(
             "processor clock",
             "GHz",
             [
-                line("clock", "series-1", _scaled("cpu_frequency_khz", 10**6)),
-                line("limit", "series-6", _scaled("cpu_frequency_limit_khz", 10**6), True),
+                line("clock", "series-1", scaled("cpu_frequency_khz", 10**6)),
+                line("limit", "series-6", scaled("cpu_frequency_limit_khz", 10**6), True),
             ],
             True,
         ),
@@ -116,8 +115,8 @@ def _panels(run: Run, traces: Sequence[ProcessTrace]) -> Iterator[_Panel]:
             "processor use",
             "% of a core",
             [
-                line("runner", "series-1", _scaled("own_cpu_percent", 1)),
-                line("others", "series-2", _scaled("other_cpu_percent", 1), True),
+                line("runner", "series-1", scaled("own_cpu_percent", 1)),
+                line("others", "series-2", scaled("other_cpu_percent", 1), True),
             ],
             True,
         ),
@@ -133,14 +132,6 @@ def _panels(run: Run, traces: Sequence[ProcessTrace]) -> Iterator[_Panel]:
         lines = [line for line in panel.lines if line.points]
         if lines:
             yield panel._replace(lines=lines)
-
-
-def _scaled(field: str, divisor: int) -> Reading:
-    def read(sample: EnvironmentSample) -> float | None:
-        value = getattr(sample, field)
-        return None if value is None else value / divisor
-
-    return read
 
 
 def _canaries(run: Run) -> Points:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from profiler.catalog import GENERIC_PHONE, device_profile
+from profiler.catalog import device_profile
 from profiler.clock import RealClock
 from profiler.devices.android.adb import Server
 from profiler.devices.android.device import AndroidDevice, Patience
 from profiler.devices.opening import choose, known_phones, opened
+from profiler.records.device import GENERIC_PHONE
 from profiler.records.run import Run
 from profiler.session import Order, Progress, measure
 from profiler.store import Store
